@@ -2,20 +2,25 @@ import type { Clock } from '../../base/clock.ts'
 import { TimedOut, within } from '../../base/deadline.ts'
 import { reportOf } from '../command/report.ts'
 
-/** What was found where one thing was looked at. */
+/** Result of one check. */
 export interface Finding {
   readonly state: 'ok' | 'warning' | 'failed' | 'skipped'
   readonly detail: string
-  /** A line to type, as it stands, that mends it or leads there. */
+  /** Command to type that fixes the problem or shows more about it. */
   readonly mend?: string
 }
 
-/** A finding under the name of what was looked at; several of one name where several things are wrong there. */
+/**
+ * A finding and the name of its check. A check with several problems has several findings of the same name.
+ */
 export interface Check extends Finding {
   readonly name: string
 }
 
-/** Half a second more than a keychain, or a runtime that asks a provider, gives itself: these say what they wait for. */
+/**
+ * Half a second longer than the time limits of the keychain and of the runtime's provider probe, which report
+ * a precise reason.
+ */
 const timeoutMs = 3_500
 
 export function ok(detail: string): Finding {
@@ -34,19 +39,19 @@ export function skipped(detail: string, mend?: string): Finding {
   return { state: 'skipped', detail, ...(mend !== undefined && { mend }) }
 }
 
-/** Something to look at. */
+/** A check to run. */
 export interface Look {
   readonly name: string
   readonly clock: Clock
-  /** Ends all looking. */
+  /** Aborts all checks. */
   readonly signal: AbortSignal
-  /** What it throws is a finding, too. */
+  /** Errors it throws become findings. */
   look(signal: AbortSignal): Promise<Finding | Finding[]>
-  /** What it means that it takes too long. */
+  /** Finding for a check that takes too long. */
   readonly late?: Finding
 }
 
-/** Look, for so long and no longer. */
+/** Runs a check with a time limit of {@link timeoutMs}. */
 export async function check({ name, clock, signal, look, late }: Look): Promise<Check[]> {
   const found = await within(clock, timeoutMs, look, signal).catch(error => {
     signal.throwIfAborted()
@@ -55,7 +60,7 @@ export async function check({ name, clock, signal, look, late }: Look): Promise<
   return [found].flat().map(finding => ({ name, ...finding }))
 }
 
-/** An error as a finding. */
+/** Converts an error to a finding. */
 export function faultFound(error: unknown): Finding {
   if (error instanceof TimedOut) return failed(`no answer within ${timeoutMs / 1_000} s`)
   const { message, next } = reportOf(error)
@@ -63,9 +68,9 @@ export function faultFound(error: unknown): Finding {
 }
 
 /**
- * A failure as an error tells it.
+ * Returns a failed finding with the suggestion of an error.
  *
- * @param line  a line to type, with or without what it does, or words to know
+ * @param line  command, optionally followed by its description, or a sentence
  */
 export function failedWith(detail: string, line: string | undefined): Finding {
   if (line === undefined) return failed(detail)

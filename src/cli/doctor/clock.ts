@@ -3,10 +3,10 @@ import { host } from '../../base/host.ts'
 import { count } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
-/** Tokens bear half a minute, as a rule; two minutes end many a sign-in. */
+/** Providers usually accept tokens that are off by 30 seconds. At two minutes, many sign-ins fail. */
 const warnedMs = 30_000
 const failedMs = 120_000
-/** An HTTP date is cut to the second. @see RFC 9110 section 5.6.7 */
+/** HTTP dates have a precision of one second. @see RFC 9110 section 5.6.7 */
 const datePrecisionMs = 1_000
 
 const settings: Partial<Record<NodeJS.Platform, string>> = {
@@ -15,19 +15,19 @@ const settings: Partial<Record<NodeJS.Platform, string>> = {
   win32: 'w32tm /resync',
 }
 
-/** How far another clock is from this one, as an answer tells. */
+/** Difference between another clock and the local one. */
 export interface Skew {
-  /** Above 0 where the other is ahead. */
+  /** Positive if the other clock is ahead. */
   readonly ms: number
-  /** It may be as much more or less: half of the time that the answer took, and of what a date leaves out. */
+  /** Maximum error in both directions: half of the response time plus half of the date's precision. */
   readonly uncertainMs: number
 }
 
 /**
- * Compare this clock with the one of whoever answers.
+ * Compares the local clock with the clock of a server.
  *
- * @param ask  resolves to the `Date` of an answer
- * @returns undefined where the answer had none
+ * @param ask  resolves to the `Date` header of a response
+ * @returns undefined if the response has no date
  */
 export async function skewTo(clock: Clock, ask: () => Promise<string | null>): Promise<Skew | undefined> {
   const sentAt = clock.now()
@@ -40,7 +40,7 @@ export async function skewTo(clock: Clock, ask: () => Promise<string | null>): P
   }
 }
 
-/** @param whose  has the other clock: "the runtime" */
+/** @param whose  owner of the other clock: "the runtime" */
 export function skewFound(skew: Skew | undefined, whose: string): Finding {
   if (!skew) return skipped(`${whose} says no time`)
   const leastMs = Math.abs(skew.ms) - skew.uncertainMs

@@ -4,14 +4,14 @@ import { type LocalConfig, readConfig, secretProblems } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
 export interface ConfigProblem {
-  /** Dotted; empty where the file as a whole is meant. */
+  /** Dotted key; empty for a problem of the whole file. */
   readonly key: string
   readonly message: string
 }
 
-/** All that is wrong with the configuration that is in force, and what is only doubtful. */
+/** Errors and warnings of the configuration in use. */
 export interface CheckedConfig {
-  /** Undefined where it cannot be read. */
+  /** Undefined if the configuration cannot be read. */
   readonly local?: LocalConfig
   readonly problems: readonly ConfigProblem[]
   readonly warnings: readonly string[]

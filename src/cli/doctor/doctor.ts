@@ -30,12 +30,12 @@ export interface DoctorParts {
   readonly signal: AbortSignal
 }
 
-/** What a look at everything but the store has found. */
+/** Result of all checks except those of the store. */
 export interface Looked {
-  /** In the order in which they are told. */
+  /** In the order in which they are shown. */
   readonly checks: readonly Check[]
   readonly server: Announcement | undefined
-  /** The server serves requests. */
+  /** True if the server serves requests. */
   readonly isReady: boolean
   readonly configPath: string | null
   readonly config: CheckedConfig
@@ -43,14 +43,14 @@ export interface Looked {
 
 type Named = (name: string, look: Look['look'], late?: Finding) => Promise<Check[]>
 
-/** What is known before anything is asked. */
+/** Data that all checks share. */
 interface Scene extends DoctorParts {
   readonly named: Named
   readonly config: CheckedConfig
   readonly server: Announcement | undefined
 }
 
-/** Look at all that a command needs: everything at once; at what only a runtime can tell, once it has answered. */
+/** Runs all checks concurrently. Checks that need a runtime run once it has responded. */
 export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
   const { profile, session, clock, signal } = parts
   const [server, { path }, config, runtime] = await Promise.all([
@@ -73,7 +73,7 @@ export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
   return { checks: [...here, ...there, ...keychain], server, isReady, configPath: path, config }
 }
 
-/** What lies on this machine. */
+/** Checks this machine. */
 async function hereFound({ profile, session, named, config, server, clock }: Scene, path: string | null) {
   const found = await Promise.all([
     named('node', async () => nodeFound()),
@@ -89,7 +89,7 @@ async function hereFound({ profile, session, named, config, server, clock }: Sce
   return found.flat()
 }
 
-/** What a runtime in another process tells. */
+/** Checks a runtime in another process. */
 async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]> {
   const { named, session, server, clock } = scene
   const late = runtimeLate(runtime)
@@ -113,7 +113,10 @@ function skippedChecks(why: string): Check[] {
   return ['version', 'auth', 'clock', 'chat', 'embedding', 'llm'].map(name => ({ name, ...skipped(why) }))
 }
 
-/** The same where each command has the runtime in itself. It is not opened here, as that would make or change things. */
+/**
+ * Checks the runtime that each command starts in its own process. Does not open it, as that would create or
+ * change files.
+ */
 async function inProcessFound({ profile, session, named, config: { local } }: Scene): Promise<Check[]> {
   const inItself = skipped(
     profile.asOperator ? 'the operator has it in each command' : 'each command has it in itself',
@@ -128,7 +131,7 @@ async function inProcessFound({ profile, session, named, config: { local } }: Sc
   return found.flat()
 }
 
-/** The server of the data directory, where commands go past it. */
+/** Checks the server of the data directory if commands do not use it. */
 async function serverFound({ named, session }: Scene, server: Announcement): Promise<Check[]> {
   const { fetch, close } = overNetwork(server, session.io, {})
   try {

@@ -10,10 +10,10 @@ import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 const roomBytesMin = 100_000_000
 const roomBytesWanted = 1_000_000_000
-/** Rights of everyone but the owner. @see chmod(1) */
+/** Permission bits of the group and of other users. @see chmod(1) */
 const others = { any: 0o077, write: 0o022 }
 
-/** Whether the data directory can be written, by its owner alone, and has room. */
+/** Checks that the data directory is writable for its owner only and has free space. */
 export function dataDirFound({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   const stats = statsOf(dataDir)
   if (!stats) return [notMade(dataDir)]
@@ -30,7 +30,7 @@ export function dataDirFound({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   return wrong.length > 0 ? wrong : [ok(`${dataDir}, ${roomOf(dataDir)} free`)]
 }
 
-/** The first command makes it, where it may. */
+/** The first command creates the directory, if it can. */
 function notMade(dataDir: string): Finding {
   let above = dirname(dataDir)
   while (!statsOf(above) && dirname(above) !== above) above = dirname(above)
@@ -43,7 +43,10 @@ function unwritable(folder: string): Finding | undefined {
   return failed(`${folder} cannot be written`, `sudo chown -R "$USER" ${shellWord(folder)}`)
 }
 
-/** The server of a folder that others write is not believed; what others read is no secret. */
+/**
+ * Commands do not trust a server whose folder others can write. Secrets in a folder that others can read are
+ * exposed.
+ */
 function exposed(folder: string, { mode }: Stats): Finding | undefined {
   if (!isOpenTo(mode, others.any)) return undefined
   const mend = `chmod 700 ${shellWord(folder)}`
@@ -59,7 +62,10 @@ function full(folder: string): Finding | undefined {
   return (bytes < roomBytesMin ? failed : warning)(`${folder} has ${roomOf(folder)} left`, mend)
 }
 
-/** Whether others can open what is secret: provider keys, secrets of workspaces, logins, and what says where they go. */
+/**
+ * Checks that only the owner can open the files with secrets: provider keys, secrets of workspaces, logins,
+ * and the addresses they are sent to.
+ */
 export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
   if (host.platform === 'win32') return [skipped('Windows keeps them by other means')]
   const places = [
@@ -75,7 +81,7 @@ export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' |
   return [ok(there.length === 0 ? 'none in files' : 'files with secrets are open to you alone')]
 }
 
-/** A line for what is exposed in a place: one path, or a whole folder. */
+/** Returns at most one finding for a file or folder. */
 function exposedIn(place: string): Finding[] {
   const open = allBelow(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, others.any))
   const [first] = open
@@ -91,13 +97,13 @@ function exposedIn(place: string): Finding[] {
   return [failed(`${first} is open to others`, `chmod ${mode} ${shellWord(first)}`)]
 }
 
-/** A path, and all below it. */
+/** Returns a path and all paths below it. */
 function allBelow(place: string): string[] {
   if (!statsOf(place)?.isDirectory()) return [place]
   return [place, ...readdirSync(place, { recursive: true, encoding: 'utf8' }).map(name => join(place, name))]
 }
 
-/** Undefined where nothing is. */
+/** Returns undefined if the path does not exist. */
 function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

@@ -6,9 +6,9 @@ import { readProfiles, requireProfile } from '../settings/profiles.ts'
 import { type Finding, faultFound, ok, warning } from './check.ts'
 
 /**
- * Whether files of the working directory would count, and do not.
+ * Checks for files in the working directory that are ignored because they are not trusted.
  *
- * @throws UsageError  `.wb.yaml` names a profile that is not there
+ * @throws UsageError  when `.wb.yaml` names a profile that does not exist
  */
 export async function folderFound(profile: Profile, clock: Clock): Promise<Finding> {
   const files = filesHere(profile.cwd)

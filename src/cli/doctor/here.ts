@@ -11,7 +11,7 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 import type { CheckedConfig } from './config-problems.ts'
 
-/** Node.js and wb. */
+/** Checks the version of Node.js, and shows it with the version of wb. */
 export function nodeFound(version = host.nodeVersion): Finding {
   const { engines } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
     engines: { node: string }
@@ -23,14 +23,14 @@ export function nodeFound(version = host.nodeVersion): Finding {
     : failed(`${about}, which needs Node.js ${least} or later`, 'nvm install --lts')
 }
 
-/** Compares dotted numbers; what is left out is 0. */
+/** Compares dotted version numbers. Missing parts count as 0. */
 function isAtLeast(version: string, least: string): boolean {
   const [own, wanted] = [version, least].map(text => text.split('.').map(Number))
   for (const [at, number] of wanted!.entries()) if (own![at] !== number) return (own![at] ?? 0) > number
   return true
 }
 
-/** Which `wb serve` has the data directory. */
+/** Shows which `wb serve` holds the data directory. */
 export function lockFound(server: Announcement | undefined, nowMs: number): Finding {
   return ok(
     server
@@ -39,7 +39,7 @@ export function lockFound(server: Announcement | undefined, nowMs: number): Find
   )
 }
 
-/** All that is wrong with the configuration, a line for each. */
+/** Returns one finding for each error and warning of the configuration. */
 export function configFound({ problems, warnings }: CheckedConfig, path: string | null): Finding[] {
   const file = path ?? 'the defaults'
   const wrong = problems.map(({ key, message }) =>
@@ -49,7 +49,7 @@ export function configFound({ problems, warnings }: CheckedConfig, path: string 
   return wrong.length > 0 ? [...wrong, ...doubtful] : [ok(file), ...doubtful]
 }
 
-/** Whether `wb serve` finds its port free. Somebody is connected to for a moment, and sent nothing. */
+/** Checks that the port of `wb serve` is free, by connecting to it without sending data. */
 export async function portFound(
   profile: Profile,
   { local }: CheckedConfig,

@@ -6,7 +6,7 @@ import { type Finding, failed, skipped } from './check.ts'
 import { type Skew, skewFound, skewTo } from './clock.ts'
 import type { CheckedConfig } from './config-problems.ts'
 
-/** Whether the identity provider of the configuration on this machine answers, and what time it has. */
+/** Checks that the configured identity provider responds, and compares its clock. */
 export async function identityProviderFound(
   profile: Profile,
   { local }: CheckedConfig,

@@ -8,8 +8,8 @@ import { placeOf } from '../sign-in/notes.ts'
 import { type Finding, failedWith, ok } from './check.ts'
 
 /**
- * Whether the keychain answers that has the login of a profile, or that would get it. Where no login lies there and
- * nobody chose it, one that does not is no failure: keys do without.
+ * Checks the keychain that stores, or would store, the login of a profile. An unavailable keychain is only a
+ * warning if it has no login and the profile does not choose it, because API keys work without it.
  */
 export async function keychainFound(profile: Profile): Promise<Finding> {
   const login = findLogin(profile)
@@ -21,7 +21,7 @@ export async function keychainFound(profile: Profile): Promise<Finding> {
     if (!(error instanceof KeychainUnavailable)) throw error
     const isWanted = login !== undefined || profile.keychain !== undefined
     const { message, hint, reason } = error
-    // Of what is there and shut, the hint is what opens it.
+    // For a locked keychain, the hint explains how to unlock it.
     const isThere = driver === 'file' || reason === 'locked'
     const line = isThere ? hint : loginLine(profile, ' --insecure-storage')
     const found = failedWith(`${driver}: ${message}`, line)

@@ -14,14 +14,14 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
-/** Workspaces that are asked for their services. */
+/** Maximum number of workspaces whose services are checked. */
 const workspacesMax = 10
 /** Maximum number of services of one kind to check in a workspace. */
 const servicesMax = 20
 const where = 'wb config show'
 const none = skipped('no chat provider is configured')
 
-/** Whether the chat provider answers, by what the runtime says of it. */
+/** Checks the chat provider through the health report of the runtime. */
 export async function chatFound(client: Client, signal: AbortSignal): Promise<Finding> {
   const { hasChatProvider } = await client.call(setup.status, {}, { signal })
   if (!hasChatProvider) return none
@@ -34,7 +34,7 @@ export async function chatFound(client: Client, signal: AbortSignal): Promise<Fi
   }
 }
 
-/** The same where each command has the runtime in itself: this process asks. */
+/** Checks the chat provider from this process, for commands that start the runtime in themselves. */
 export async function chatFoundFromHere(local: LocalConfig): Promise<Finding> {
   const probe = await chatProviderProbed(local)
   return probe ? probeFound(probe) : none
@@ -46,7 +46,7 @@ function probeFound({ status, detail }: Probe): Finding {
   return status === 'degraded' ? warning(said, where) : failed(`the chat provider ${said}`, where)
 }
 
-/** Embedding providers are not asked, as each question to one is paid for; which ones there are is said. */
+/** Lists embedding services and their missing settings. Does not call them, because each call costs money. */
 export async function embeddingFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
   const others = await servicesOf('embedding', client, signal)
   const problems = problemsOf(others)
@@ -68,7 +68,7 @@ export async function llmFound(client: Client, signal: AbortSignal): Promise<Fin
   return skipped(`${counted(found.length, 'service')}, not called`, 'wb services list --type llm')
 }
 
-/** A service and its problem. */
+/** A service and its problem, if it has one. */
 interface Lacking {
   readonly service: Service
   readonly provider: string
@@ -96,7 +96,7 @@ async function servicesOf(
   return (await Promise.all(found)).flat()
 }
 
-/** Name of the LLM service that every new workspace has. Workspaces work without its key, so it causes no warning. */
+/** Name of the LLM service in every new workspace. It is optional, so a missing key causes no warning. */
 const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
 
 function problemsOf(services: readonly Lacking[]): Finding[] {

@@ -20,10 +20,10 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, failedWith, faultFound, ok, skipped, warning } from './check.ts'
 
-/** Where a runtime answers. */
+/** Address and transport of a runtime. */
 export type Answering = Pick<ResolvedRuntime, 'kind' | 'baseUrl' | 'fetch'>
 
-/** Whether a runtime serves requests. */
+/** Checks that a runtime serves requests. */
 export async function runtimeFound(runtime: Answering, signal: AbortSignal): Promise<Finding> {
   const { baseUrl } = runtime
   try {
@@ -40,18 +40,23 @@ export async function runtimeFound(runtime: Answering, signal: AbortSignal): Pro
   }
 }
 
-/** The same of one that says nothing. */
+/** Returns the finding for a runtime that does not respond in time. */
 export function runtimeLate(runtime: Answering): Finding {
   return failed(`${runtime.baseUrl} does not answer in time`, startLine(runtime, false))
 }
 
-/** Returns the command for an address that does not answer: one that starts a runtime there, if the port is free. */
+/**
+ * Returns the command to try if an address does not respond. If the port is free, it starts a runtime there.
+ */
 function startLine({ kind, baseUrl }: Answering, isPortFree: boolean): string {
   if (kind === 'server') return 'wb serve'
   return (isPortFree ? serveLine(baseUrl) : undefined) ?? 'wb doctor --url URL'
 }
 
-/** Compares the build of the runtime with that of wb. `APP_VERSION` may rename the version of a build, but not its commit. */
+/**
+ * Compares the builds of the runtime and wb. `APP_VERSION` can replace the version of a build, but not its
+ * commit.
+ */
 export async function versionFound(
   runtime: Answering,
   server: Announcement | undefined,
@@ -71,7 +76,10 @@ export async function versionFound(
   return warning(detail, isVersion(version) ? `npm install --global workbase@${version}` : undefined)
 }
 
-/** Only hashes can be compared: a build outside a clone has none, and `APP_COMMIT` is free text. One may be abbreviated. */
+/**
+ * Compares two commits. Only hashes can be compared, and one may be abbreviated. Builds outside a clone have
+ * no hash, and `APP_COMMIT` may be any text.
+ */
 function compareCommits(own: string, theirs: string): 'equal' | 'different' | 'unknown' {
   const isHash = (text: string) => /^[0-9a-f]{7,64}$/i.test(text)
   if (!isHash(own) || !isHash(theirs)) return 'unknown'
@@ -79,19 +87,22 @@ function compareCommits(own: string, theirs: string): 'equal' | 'different' | 'u
   return a.startsWith(b) || b.startsWith(a) ? 'equal' : 'different'
 }
 
-/** What is typed into a shell is no text of somebody else's. */
+/** Prevents text from the runtime from reaching a shell command. */
 function isVersion(text: string): boolean {
   return /^\d+\.\d+\.\d+(?:-[\w.]+)?$/.test(text)
 }
 
-/** The time of a runtime. */
+/** Returns the `Date` header of a runtime. */
 export async function dateOf({ baseUrl, fetch }: Answering, signal: AbortSignal): Promise<string | null> {
   const answer = await fetch(`${baseUrl}/healthz`, { method: 'GET', headers: {}, signal })
   await answer.text()
   return answer.headers.get('date')
 }
 
-/** Whether the runtime takes the credential that is sent; of a runtime in each command, only which one that is. */
+/**
+ * Checks that the runtime accepts the credential. Without a runtime, only shows which credential would be
+ * sent.
+ */
 export async function authFound(
   session: Session,
   runtime: Answering | undefined,
@@ -114,13 +125,13 @@ export async function authFound(
   return failedWith(used ? lines[0]! : `${sent}; the runtime asks for one`, lines.at(-1))
 }
 
-/** @throws whatever is no fault of a keychain */
+/** @throws any error except {@link KeychainUnavailable} */
 function orShut(error: unknown): 'shut' {
   if (error instanceof KeychainUnavailable) return 'shut'
   throw error
 }
 
-/** A login that does not count is told where it is looked at, and by what else needs one only pointed to. */
+/** Replaces errors of a missing login with a pointer to the `auth` check, which reports them in detail. */
 export async function unlessSignedOut<Found extends Finding | Finding[]>(
   found: Promise<Found>,
 ): Promise<Found | Finding> {

@@ -10,7 +10,7 @@ import type { Looked } from './doctor.ts'
 const marks: Record<Check['state'], string> = { ok: '✓', warning: '!', failed: '✗', skipped: '–' }
 const nameWidth = 10
 
-/** All that was looked at, for programs. */
+/** Returns the result of all checks as JSON. */
 export function toldOf(
   { dataDir }: Pick<Profile, 'dataDir'>,
   { server, isReady, configPath, config: { problems, warnings } }: Looked,
@@ -27,7 +27,10 @@ export function toldOf(
   }
 }
 
-/** A line for each check, and below it the one to type; in a pipe name, state, detail and that line, by tabs. */
+/**
+ * Prints each check, followed by its command. In a pipe, prints one line of name, state, detail and command,
+ * separated by tabs.
+ */
 export function showChecks(output: Output, checks: readonly Check[]): void {
   for (const check of checks)
     for (const line of output.interactive ? lines(output, check) : [piped(check)]) output.result(line)
@@ -43,6 +46,6 @@ function lines({ style, width }: Output, { name, state, detail, mend }: Check): 
   const hang = nameWidth + 6
   const first = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
   const told = wrapLine(first, width, hang).map(line => (isQuiet ? style.dim(line) : line))
-  // It stays on one line, as it is copied.
+  // The command is not wrapped, so it can be copied.
   return mend === undefined || isQuiet ? told : [...told, `${' '.repeat(hang)}${plainLine(mend)}`]
 }

@@ -4,7 +4,7 @@ import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { type Check, type Finding, failed, faultFound, ok, warning } from './check.ts'
 
-/** A look through the store; one that cannot be read is a finding. */
+/** Examines the store. A store that cannot be read is reported as a finding. */
 export async function lookThroughStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
   server: Announcement | undefined,
@@ -19,7 +19,7 @@ export async function lookThroughStore(
   }
 }
 
-/** What was found, a line for each thing that is wrong. */
+/** Returns one finding for each problem. */
 function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
@@ -38,7 +38,7 @@ function recoverable(readable: readonly Readable[]): string {
   return `can still be read: ${[...parts, others].join(', ')}; see "Damage" in docs/storage.md`
 }
 
-/** Where a store lies, of which version it is, and how much was looked for. */
+/** Describes the path and schema version of a store, and the number of checks. */
 function storeState({ path, schema, checks }: Examined): string {
   if (path === undefined) return 'in memory'
   if (!schema) return `${path}, not made yet`
@@ -46,7 +46,7 @@ function storeState({ path, schema, checks }: Examined): string {
   return `${path}, schema ${schema.found}${isOld}; ${counted(checks.length, 'check')}`
 }
 
-/** @see docs/storage.md */
+/** Returns the command that restores a backup. @see docs/storage.md */
 function backToCopy(dataDir: string, server: Announcement | undefined): string {
   const [place, aside] = [shellWord(dataDir), shellWord(`${dataDir}.old`)]
   return `${server ? `kill ${server.pid}; ` : ''}mv ${place} ${aside} && cp -a BACKUP ${place}`

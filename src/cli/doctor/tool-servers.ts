@@ -9,7 +9,7 @@ import type { CheckedConfig } from './config-problems.ts'
 
 type Declared = LocalConfig['config']['mcp']['stdioServers'][number]
 
-/** The tool servers that the configuration declares as commands: whether each command is there. None is started. */
+/** Checks that the commands of the configured stdio tool servers exist. Does not start them. */
 export function toolServersFound(
   { url, dataDir }: Pick<Profile, 'url' | 'dataDir'>,
   environment: Environment,
@@ -26,7 +26,10 @@ export function toolServersFound(
   return [ok(`${counted(declared.length, 'server')} from the configuration: ${names.join(', ')}`)]
 }
 
-/** A path is one from the data directory, where servers are started. On Windows a name has many endings. */
+/**
+ * Finds a command on disk. Paths are relative to the data directory, where servers start. Not checked on
+ * Windows, where programs have several extensions.
+ */
 function isThere({ command, env }: Declared, dataDir: string, environment: Environment): boolean {
   if (host.platform === 'win32') return true
   const isPath = command.includes('/')

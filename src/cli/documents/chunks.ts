@@ -5,7 +5,10 @@ import { type Chunk, type Document, documents } from '../../contract/documents.t
 
 const nextHeader = 'x-next-cursor'
 
-/** The chunks of a document in order, page after page: the body is an array, the cursor travels in a header. */
+/**
+ * Yields the chunks of a document in order, across pages. The response body is an array; the cursor is in a
+ * header.
+ */
 export async function* chunksOf(
   client: Client,
   { workspaceId, knowledgeBaseId, documentId }: Document,
@@ -21,7 +24,7 @@ export async function* chunksOf(
   } while (cursor)
 }
 
-/** Yields the chunks from a given index on; all of them if the index is null. */
+/** Yields the chunks from an index on. Yields all chunks if the index is null or does not exist. */
 export async function* startingAt(chunks: AsyncIterable<Chunk>, index: number | null): AsyncGenerator<Chunk> {
   const before: Chunk[] = []
   let isThere = false

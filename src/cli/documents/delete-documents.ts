@@ -5,7 +5,7 @@ import type { Reply } from '../../contract/route.ts'
 
 type Outcome = Reply<typeof documents.bulkDelete>
 
-/** Delete documents of any knowledge bases, best effort; as many at once as a request may name. */
+/** Deletes documents of one or more knowledge bases, in batches. Failures do not stop it. */
 export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<Outcome> {
   const outcome: Outcome = { deleted: [], failed: [] }
   for (const sharing of byBase(all))

@@ -17,17 +17,17 @@ const templateKind: Kind = {
   create: [],
 }
 
-/** Agents by id and name. */
+/** Returns the agents of a workspace. */
 export async function namedAgents({ client }: Resolving, workspaceId: string): Promise<Agent[]> {
   const query = { limit: limits.pageMax }
   return everything(client.items(agents.list, { params: { workspaceId }, query }))
 }
 
 /**
- * The agent that is meant: by id or name, else the only one of the workspace.
+ * Finds an agent by ID or name. Without one, returns the only agent of the workspace.
  *
- * @throws WbError agent_not_found  with what was probably meant
- * @throws UsageError               several could be meant
+ * @throws WbError agent_not_found  when no agent matches; suggests a similar name
+ * @throws UsageError               when several agents match
  */
 export async function findAgent(resolving: Resolving, wanted?: string): Promise<Agent> {
   const { workspaceId } = await resolveWorkspace(resolving)
@@ -38,14 +38,14 @@ export async function findAgent(resolving: Resolving, wanted?: string): Promise<
   return pick(named, asNamed(all, wanted), { ...agentKind, naming: resolving.withBase }, resolving.choose)
 }
 
-/** A name in other letters than it was given: `maven` is Maven, where no other is meant. */
+/** Matches a name regardless of case (`maven` for Maven) if only one agent has it. */
 function asNamed(all: readonly Agent[], wanted: string | undefined): string | undefined {
   if (wanted === undefined || all.some(({ name }) => name === wanted)) return wanted
   const alike = all.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase())
   return alike.length === 1 ? alike[0]!.agentId : wanted
 }
 
-/** @throws WbError agent_template_not_found  with what was probably meant */
+/** @throws WbError agent_template_not_found  when no template matches; suggests a similar name */
 export async function findTemplate({ client }: Resolving, wanted: string): Promise<AgentTemplate> {
   const { items } = await client.call(agentTemplates.list, {})
   const named = items.map(row => ({ row, id: row.templateId, name: row.name }))

@@ -12,21 +12,21 @@ const conversationKind: Kind = {
   create: ['wb chat    starts one'],
 }
 
-/** What a conversation is called: its title, else its id. */
+/** Returns the title of a conversation, or its ID if it has no title. */
 export function conversationName({ title, conversationId }: Conversation): string {
   return title ?? conversationId
 }
 
-/** Titles come from questions, and are asked again: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
+/** Describes when a conversation started, as titles repeat: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
 function about({ createdAt }: Conversation): string {
   return `begun ${createdAt}, ${ago(Date.parse(createdAt), systemClock.now())}`
 }
 
 /**
- * The conversation that is meant: by id or title, else the only one.
+ * Finds a conversation by ID or title. Without one, returns the only conversation.
  *
  * @throws WbError conversation_not_found, agent_not_found
- * @throws UsageError  several could be meant
+ * @throws UsageError  when several conversations match
  */
 export async function findConversation(resolving: Resolving, wanted?: string): Promise<Conversation> {
   const { workspaceId } = await resolveWorkspace(resolving)

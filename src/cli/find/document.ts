@@ -10,17 +10,17 @@ import { everyBase, type Resolving, resolveKnowledgeBase, resolveWorkspace } fro
 
 const candidatesShown = 8
 
-/** `--kb` of commands on one document. */
+/** Flag `--kb` of commands that take one document. */
 export const kbFlag = Flags.string({
   char: 'k',
   summary: 'knowledge base, by name or id [all are looked through]',
 })
 
 /**
- * A document by id, file name, source id or title.
+ * Finds a document by ID, file name, source ID or title.
  *
- * @throws WbError document_not_found  nowhere in the knowledge bases that were looked through
- * @throws UsageError                  several are called so
+ * @throws WbError document_not_found  when no document matches in the knowledge bases searched
+ * @throws UsageError                  when several documents match
  */
 export async function findDocument(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
   const bases =

@@ -7,20 +7,20 @@ import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
 import { pick, type Resolving } from './resolve.ts'
 
-/** `--kb` of commands on saved filters. */
+/** Flag `--kb` of commands that take a saved filter. */
 export const baseFlag = Flags.string({
   char: 'k',
   summary: 'knowledge base, by name or id; the only one when left out',
 })
 
-/** The filter that a command is about. */
+/** Saved filter that a command uses. */
 export const filterArg = Args.string({ description: 'name or id; the only one when left out' })
 
 /**
- * A saved filter by name or id; the only one of its knowledge base when none is named.
+ * Finds a saved filter by name or ID. Without one, returns the only filter of the knowledge base.
  *
- * @throws WbError knowledge_filter_not_found  with what was probably meant
- * @throws UsageError                          several could be meant
+ * @throws WbError knowledge_filter_not_found  when no filter matches; suggests a similar name
+ * @throws UsageError                          when several filters match
  */
 export async function findFilter(
   { client, choose }: Pick<Resolving, 'client' | 'choose'>,

@@ -7,12 +7,12 @@ import type { JobPlace } from '../jobs/job-places.ts'
 import type { Field } from '../terminal/output.ts'
 import { type Resolving, resolveWorkspace } from './resolve.ts'
 
-/** A job by its id, or the newest one. */
+/** ID of a job; the newest job if omitted. */
 export const jobArg = Args.string({ description: 'id of the job; the newest when left out' })
 
 /**
- * @throws UsageError             what is no id names no job
- * @throws WbError job_not_found
+ * @throws UsageError             when the argument is not an ID
+ * @throws WbError job_not_found  when the job does not exist
  */
 export async function findJob(resolving: Resolving, wanted: string | undefined): Promise<Job> {
   const { client } = resolving
@@ -27,12 +27,12 @@ export async function findJob(resolving: Resolving, wanted: string | undefined):
   })
 }
 
-/** How far a job is: "4/12". */
+/** Returns the number of processed and total items: "4/12". */
 export function progressOf({ processed, total }: Job): string {
   return total === null ? '' : `${processed}/${total}`
 }
 
-/** The fields of a job that a person reads. */
+/** Returns the fields of a job to show. */
 export function jobFields(job: Job, { document, base }: JobPlace): Record<string, Field> {
   return {
     id: job.jobId,

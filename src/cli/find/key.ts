@@ -15,11 +15,12 @@ const candidatesShown = 8
 const token = /^wb_live_([a-z0-9]{12})_/
 
 /**
- * A key by label, id or prefix. Of keys with one label, the one that works is meant, and not one that it replaced.
+ * Finds a key by label, ID or prefix. Among keys of the same label, prefers active keys, and of those the
+ * ones that were not replaced.
  *
- * @param spoken  the command as it is typed, to tell how each of several candidates is named
- * @throws WbError api_key_not_found  with what was probably meant
- * @throws UsageError                 several could be meant, or a token was typed
+ * @param spoken  command as it was typed, used to suggest a command for each match
+ * @throws WbError api_key_not_found  when no key matches; suggests a similar label
+ * @throws UsageError                 when several keys match, or the argument is a token
  */
 export async function findKey(
   { client }: Pick<Resolving, 'client'>,
@@ -45,9 +46,9 @@ export async function findKey(
 }
 
 /**
- * The same for what is done to keys that were not revoked.
+ * Like {@link findKey}, but excludes revoked keys.
  *
- * @throws WbError api_key_not_found  there is none, or it was revoked
+ * @throws WbError api_key_not_found  when no key matches, or the key was revoked
  */
 export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parameters<typeof findKey>) {
   const key = await findKey(resolving, workspace, wanted, at)
@@ -63,7 +64,7 @@ export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parame
   )
 }
 
-/** The keys that work under a label already: with one more, the label alone says none of them. */
+/** Returns the active keys with a label. Another key of this label would make the label ambiguous. */
 export async function namesakes(
   client: Client,
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },

@@ -12,10 +12,10 @@ const mcpServerKind: Kind = {
 }
 
 /**
- * The MCP server that is meant: by id or label, else the only one of the workspace.
+ * Finds an MCP server by ID or label. Without one, returns the only server of the workspace.
  *
- * @throws WbError mcp_server_not_found  with what was probably meant
- * @throws UsageError                    several could be meant
+ * @throws WbError mcp_server_not_found  when no server matches; suggests a similar label
+ * @throws UsageError                    when several servers match
  */
 export async function findMcpServer(resolving: Resolving, wanted?: string): Promise<McpServer> {
   const { client, choose } = resolving
@@ -27,7 +27,7 @@ export async function findMcpServer(resolving: Resolving, wanted?: string): Prom
   return pick(named, wanted, { ...mcpServerKind, naming: resolving.withBase }, choose)
 }
 
-/** The MCP servers that a workspace has registered. */
+/** Returns the registered MCP servers of a workspace. */
 export async function everyServer(client: Client, workspaceId: string): Promise<McpServer[]> {
   const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
   return everything(client.items(mcpServers.list, request))

@@ -9,7 +9,7 @@ import { type Names, nameIn } from '../shown/tool.ts'
 import { everyServer } from './mcp-server.ts'
 import { everyBase } from './resolve.ts'
 
-/** Names of what an agent names by id. Only what it names is asked for. */
+/** Looks up the names of the resources that an agent refers to by ID. Requests only the kinds it uses. */
 export async function namesOf(client: Client, agent: Agent): Promise<AgentNames> {
   const { workspaceId, llmServiceId, knowledgeBaseIds } = agent
   const [services, knowledgeBases, servers] = await Promise.all([
@@ -21,7 +21,7 @@ export async function namesOf(client: Client, agent: Agent): Promise<AgentNames>
   return { llmService, knowledgeBases, servers }
 }
 
-/** Names of the knowledge bases of a workspace, where any is needed. */
+/** Returns the names of the knowledge bases of a workspace by ID. Returns none if no ID is needed. */
 export async function baseNames(
   client: Client,
   workspaceId: string,
@@ -32,7 +32,9 @@ export async function baseNames(
   return Object.fromEntries(all.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
 }
 
-/** Names of the LLM services of a workspace, where any agent has one. */
+/**
+ * Returns the names of the LLM services of a workspace by ID. Returns none if no agent has an LLM service.
+ */
 export async function llmServiceNames(
   client: Client,
   workspaceId: string,

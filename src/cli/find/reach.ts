@@ -5,10 +5,10 @@ import { WbError } from '../../contract/errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * Why a caller does not find a workspace that may well be there: it is bound to others, or to none.
+ * Explains that a caller may not see a workspace because it is restricted to other workspaces, or to none.
  *
- * @param names  of the workspaces that it sees
- * @returns undefined where the caller is not bound, or the runtime does not say who it is
+ * @param names  names of the workspaces that the caller sees
+ * @returns undefined if the caller is not restricted, or the runtime does not identify it
  */
 export async function boundTo(client: Client, names: readonly string[]): Promise<string | undefined> {
   const me = await whoAmI(client)

@@ -18,21 +18,21 @@ const everyId = 'all'
 export interface Named {
   id: string
   name: string
-  /** What tells it from others of its name. */
+  /** Detail that distinguishes resources of the same name. */
   about?: string
 }
 
-/** How a kind of resource is spoken of. */
+/** Words, error code and commands for a kind of resource. */
 export interface Kind {
   one: string
   code: ErrorCode
-  /** Line that lists what there is. */
+  /** Command that lists the resources. */
   list: string
-  /** Lines that make the first one. */
+  /** Commands that create the first resource. */
   create: readonly string[]
-  /** The line to type that names one of several. */
+  /** Returns the command that selects one of several resources. */
   naming?: (name: string) => string
-  /** Who named it, where nobody typed it. */
+  /** Source of a name that was not typed, such as a file or variable. */
   namedBy?: string | undefined
 }
 
@@ -56,23 +56,27 @@ export interface Every<T> {
   readonly line: string
 }
 
-/** Asks which of several is meant; absent where nobody can answer. */
+/**
+ * Prompts the user to choose one of several resources, and returns its ID. Undefined if the user cannot be
+ * prompted.
+ */
 export type Choose = (question: string, choices: readonly Named[]) => Promise<string>
 
 export interface Resolving {
   client: Client
   profile: Profile
   choose?: Choose
-  /** The command line that was typed, with a knowledge base or a workspace named in it. */
+  /** Returns the command line that was typed, with the name of a knowledge base or workspace added. */
   withBase?: (name: string) => string
   withWorkspace?: (name: string) => string
 }
 
 /**
- * The workspace that is meant: by id or name, else the default, else the only one, else the one named `default`.
+ * Finds a workspace by ID or name. Without one, returns the default, else the only workspace, else the one
+ * named `default`.
  *
- * @throws WbError workspace_not_found  with what was probably meant
- * @throws UsageError                   several could be meant
+ * @throws WbError workspace_not_found  when no workspace matches; suggests a similar name
+ * @throws UsageError                   when several workspaces match
  */
 export async function resolveWorkspace(resolving: Resolving, named?: string): Promise<Workspace> {
   const { client, profile } = resolving
@@ -95,7 +99,7 @@ export async function resolveWorkspace(resolving: Resolving, named?: string): Pr
   }
 }
 
-/** A workspace that is not found is another matter to a caller who sees few of them. */
+/** Explains the error if the caller may see only some workspaces. */
 async function orBound(error: WbError, client: Client, seen: readonly Workspace[]): Promise<WbError> {
   const why = await boundTo(
     client,
@@ -107,9 +111,9 @@ async function orBound(error: WbError, client: Client, seen: readonly Workspace[
 }
 
 /**
- * The workspace that is meant; where the runtime has none, one named `default` is made.
+ * Resolves the workspace. If the runtime has no workspaces, creates one named `default`.
  *
- * @param onMade  is told of the one that was made
+ * @param onMade  called with a workspace that was created
  */
 export async function workspaceOrDefault(
   resolving: Resolving,
@@ -147,11 +151,12 @@ async function showWorkspace(
 }
 
 /**
- * The knowledge base that is meant: by id or name, else the one of `.wb.yaml`, else the only one of the workspace.
+ * Finds a knowledge base by ID or name. Without one, returns the one of `.wb.yaml`, else the only one of the
+ * workspace.
  *
  * @param every  returns the result for all knowledge bases; for commands with the flag `--all`
- * @throws WbError knowledge_base_not_found  with what was probably meant
- * @throws UsageError                        several could be meant
+ * @throws WbError knowledge_base_not_found  when no knowledge base matches; suggests a similar name
+ * @throws UsageError                        when several knowledge bases match
  */
 export async function resolveKnowledgeBase<E = never>(
   resolving: Resolving,
@@ -176,17 +181,18 @@ export async function resolveKnowledgeBase<E = never>(
   )
 }
 
-/** The knowledge bases of a workspace. */
+/** Returns the knowledge bases of a workspace. */
 export async function everyBase(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
   return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
 }
 
 /**
- * The one of several that is meant, by id or name; the only one, or the one that the person chooses, when none is named.
+ * Selects one of several resources by ID or name. Without one, returns the only resource, or the user's
+ * choice.
  *
- * @param every  offered as a further choice when the user has to choose one of several
- * @throws WbError     the kind's not-found code, with what was probably meant
- * @throws UsageError  several could be meant
+ * @param every  further choice for users who have to choose one of several
+ * @throws WbError     with the not-found code of the kind, when no resource matches; suggests a similar name
+ * @throws UsageError  when several resources match
  */
 export async function pick<T>(
   all: readonly (Named & { row: T })[],
@@ -243,7 +249,7 @@ function counted(number: number, { one }: Kind): string {
   return `${number} ${one.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
 }
 
-/** True where a name does not say which one is meant. */
+/** True if several resources have this name. */
 function isShared({ name }: Named, all: readonly Named[]): boolean {
   return all.filter(other => other.name === name).length > 1
 }

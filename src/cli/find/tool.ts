@@ -10,26 +10,26 @@ import type { Resolving } from './resolve.ts'
 
 const list = 'wb agents tools'
 
-/** What a word of the command line may mean: a tool, or all that a server offers. */
+/** A tool, or all tools of a server, that a word of the command line can select. */
 interface Meaning {
-  /** Of the tool or server. */
+  /** ID of the tool or server. */
   readonly id: string
-  /** As it is named best. */
+  /** Preferred name. */
   readonly name: string
-  /** What it is called besides. */
+  /** Alternative name. */
   readonly alias?: string
   readonly isServer: boolean
   readonly toolIds: readonly string[]
-  /** A tool of the runtime that the configuration has not turned on: rules may name it all the same. */
+  /** True for a built-in tool that the configuration does not enable. Rules can still refer to it. */
   readonly isOff?: boolean
 }
 
 /**
- * The ids of tools that are named: by id, by name, as `SERVER/TOOL`, or by a server, which is all that it offers now.
- * Undefined where none is named.
+ * Resolves tools by ID, name or `SERVER/TOOL`. A server selects all tools that it currently offers.
  *
- * @throws WbError agent_tool_unresolved  with what was probably meant
- * @throws UsageError                     several could be meant
+ * @returns undefined if no tools are given
+ * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
+ * @throws UsageError                     when several tools match
  */
 export async function toolIds(
   resolving: Resolving,
@@ -47,11 +47,11 @@ export async function toolIds(
 }
 
 /**
- * What rules say of tools that are named in the same way; a server, or `SERVER/*`, is all that it ever offers, and what
- * else ends in `*` is taken as it is.
+ * Resolves the tool patterns of rules, like {@link toolIds}. A server or `SERVER/*` matches all current and
+ * future tools of the server. Other patterns that end in `*` are returned unchanged.
  *
- * @throws WbError agent_tool_unresolved  with what was probably meant
- * @throws UsageError                     several could be meant
+ * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
+ * @throws UsageError                     when several tools match
  */
 export async function toolPatterns(
   resolving: Resolving,
@@ -98,14 +98,14 @@ async function meant(
   meanings: readonly Meaning[],
 ): Promise<Meaning> {
   const matches = meanings.filter(({ id, name, alias }) => [id, name, alias].includes(word))
-  // An id is nobody else's to take by a name.
+  // An ID takes precedence over a name with the same text.
   const first = matches.find(({ id }) => id === word) ?? matches[0]
   if (!first) throw await notFound(resolving, workspaceId, word, meanings)
   if (matches.length > 1 && first.id !== word) throw ambiguous(word, matches)
   return first
 }
 
-/** @throws WbError agent_tool_unresolved */
+/** @throws WbError agent_tool_unresolved  when the tool is disabled */
 function turnedOn(meaning: Meaning): Meaning {
   if (!meaning.isOff) return meaning
   const fact = `the tool ${meaning.id} is off; the configuration turns it on, below chat.tools`
@@ -118,7 +118,7 @@ function meaningOf(tool: AvailableTool): Meaning {
   return { id, name: nameOf(tool), alias, isServer: false, toolIds: [id] }
 }
 
-/** A tool as `--tool` takes it. */
+/** Returns the name of a tool for `--tool`. */
 export function nameOf({ id, serverId, serverLabel }: AvailableTool): string {
   const servers = serverId !== undefined && serverLabel !== undefined ? { [serverId]: serverLabel } : {}
   return toolWord(id, servers)
@@ -159,7 +159,9 @@ async function notFound(
   return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, facts)
 }
 
-/** What a server does not give may wait for a review, or the server does not answer: the review says which. */
+/**
+ * Suggests a review of the server, which shows if the tool awaits approval or the server does not respond.
+ */
 async function notGiven({ client }: Resolving, workspaceId: string, word: string): Promise<WbError> {
   const servers = await everyServer(client, workspaceId)
   const server = servers.map(({ label }) => label).find(name => word === name || word.startsWith(`${name}/`))

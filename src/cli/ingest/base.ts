@@ -3,21 +3,21 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 
-/** How a knowledge base is found, and who says that a missing one is made. */
+/** Knowledge base to find or create. */
 export interface BaseWanted {
   readonly client: Client
   readonly name: string
   find(name: string): Promise<KnowledgeBase>
   workspace(): Promise<Workspace>
-  /** Leave to make it. */
+  /** Returns true if a missing knowledge base may be created. */
   agree(question: string): Promise<boolean>
   readonly signal: AbortSignal
 }
 
 /**
- * A knowledge base by name or id; one that is missing is made where somebody says so.
+ * Finds a knowledge base by name or ID, or creates a missing one if `agree` allows it.
  *
- * @throws WbError knowledge_base_not_found, with `--create` as the next act
+ * @throws WbError knowledge_base_not_found  when it is missing and may not be created; suggests `--create`
  */
 export async function findOrCreate(wanted: BaseWanted): Promise<{ base: KnowledgeBase; created: boolean }> {
   const { name } = wanted
@@ -38,7 +38,7 @@ export async function findOrCreate(wanted: BaseWanted): Promise<{ base: Knowledg
   }
 }
 
-/** A command beside this one may have made it meanwhile. */
+/** Creates the knowledge base, or returns the one that another command created in the meantime. */
 async function make({ client, name, signal, find }: BaseWanted, workspaceId: string) {
   try {
     const base = await client.call(kb.create, { params: { workspaceId }, body: { name } }, { signal })

@@ -1,12 +1,12 @@
 import type { Source } from './found.ts'
 
-/** One request holds at most this much, so that little is lost when a connection breaks. */
+/** Maximum size of a request, so that a lost connection repeats little work. */
 export const batchBytesMax = 8_000_000
 export const batchDocumentsMax = 256
-/** A text of this size takes a while on many a connection; it goes alone, so that it can be told how far it is. */
+/** Texts of this size are sent alone, so that the upload can show progress. */
 export const largeBytes = 1_000_000
 
-/** Sources in groups that each make a request; a large source goes alone. */
+/** Groups sources into batches of one request each. A large source is a batch by itself. */
 export async function* batched(sources: AsyncIterable<Source>): AsyncGenerator<Source[]> {
   let batch: Source[] = []
   let bytes = 0
@@ -27,7 +27,7 @@ export async function* batched(sources: AsyncIterable<Source>): AsyncGenerator<S
   if (batch.length > 0) yield taken()
 }
 
-/** Whether the way of a text is worth telling of. */
+/** True if the upload of a text shows progress. */
 export function isLarge(source: Source): boolean {
   return sizeOfText(source) >= largeBytes
 }

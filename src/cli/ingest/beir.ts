@@ -4,16 +4,16 @@ import type { FileToRead, Found, Source } from './found.ts'
 import { linesOf, type NumberedLine } from './lines.ts'
 import { mediaTypeOf } from './text-types.ts'
 
-/** The longest text, escaped the longest way, with room for its id and title. */
+/** Maximum size of a line: the longest text with every character escaped, plus its ID and title. */
 const lineBytesMax = limits.ingestTextChars * 6 + 1_000_000
-/** A file with more lines that are not JSON is not what its name says. */
+/** Stop reading after this many invalid lines, as the file is probably not JSON Lines. */
 const brokenLinesMax = 100
 
 type Scalar = string | number | boolean | null
 
 /**
- * Documents of a file in BEIR form: one JSON object a line, its `_id` the document's own id, its `title` and `text`.
- * Each line is a document of its own name, so that a changed line replaces what it was and no other.
+ * Yields the documents of a file in BEIR format: one JSON object per line with `_id`, `title` and `text`.
+ * Each line has its own file name, so a changed line replaces only its own document.
  *
  * @see https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
  */
@@ -85,12 +85,12 @@ function sourceOf(
   }
 }
 
-/** Text that says something. */
+/** Returns a string that is not blank. */
 function stated(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
 
-/** Whether the first lines of a file look like documents: one has a title or a text, and none is too long. */
+/** Returns true if one of the first lines has a title or a text, and no line before it is too long. */
 export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean> {
   for await (const { number, bytes } of linesOf(stream, lineBytesMax)) {
     if (!bytes) return false

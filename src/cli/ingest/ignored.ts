@@ -6,7 +6,7 @@ import { readText } from './read-text.ts'
 const fileName = '.gitignore'
 
 /**
- * What the `.gitignore` files above and in a folder leave out. The deepest file that speaks of a path decides.
+ * Rules of the `.gitignore` files in a folder and above it. The deepest file with a matching rule decides.
  *
  * @see https://git-scm.com/docs/gitignore
  */
@@ -17,12 +17,12 @@ export class IgnoreRules {
     private readonly outer: IgnoreRules | undefined,
   ) {}
 
-  /** Rules that leave nothing out. */
+  /** Rules that ignore no files. */
   static readonly none = new IgnoreRules('/', undefined, undefined)
 
   /**
-   * Rules in force in a folder that a person named: those of the repository around it too, unless they leave out
-   * the folder itself.
+   * Returns the rules for a folder that the user named. They include those of the enclosing repository,
+   * unless these ignore the folder itself.
    */
   static async around(folder: string): Promise<IgnoreRules> {
     const inside = resolve(folder)
@@ -38,7 +38,7 @@ export class IgnoreRules {
     return rules
   }
 
-  /** The same with those of a folder below. */
+  /** Returns these rules and those of a subfolder. */
   async within(folder: string): Promise<IgnoreRules> {
     const inside = resolve(folder)
     const reading = await readText(join(inside, fileName), { follow: false })

@@ -12,7 +12,7 @@ import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
 import { type Summary, showSummary } from './summary.ts'
 
-/** The first path of everything that ingests; more may follow it. */
+/** First path of commands that ingest files. More paths can follow. */
 export const pathArg = {
   ...Args.string({
     required: true,
@@ -22,7 +22,7 @@ export const pathArg = {
   pathQuestion: 'Which file or folder?',
 }
 
-/** Flags of everything that ingests. */
+/** Flags of commands that ingest files. */
 export const ingestFlags = {
   create: Flags.boolean({ summary: 'make the knowledge base when it is missing' }),
   async: Flags.boolean({ summary: 'leave the work to jobs of the runtime' }),
@@ -30,7 +30,7 @@ export const ingestFlags = {
   name: Flags.string({ summary: 'file name of what comes from stdin', helpValue: 'FILE' }),
 }
 
-/** What these flags say. */
+/** Values of {@link ingestFlags}. */
 interface IngestFlags {
   readonly create: boolean
   readonly async: boolean
@@ -38,13 +38,13 @@ interface IngestFlags {
   readonly name?: string
 }
 
-/** Where an ingest goes: how the knowledge base is found, and what one is called that has to be made. */
+/** Target of an ingest: finds the knowledge base, or names the one to create. */
 interface Destination {
   readonly name: string
   find(name: string): Promise<KnowledgeBase>
 }
 
-/** A command that puts what was typed into a knowledge base. */
+/** Base class of commands that ingest files into a knowledge base. */
 export abstract class IngestCommand extends WbCommand {
   /** Summary of the work done before an error ended it. */
   #partial: Summary | undefined
@@ -85,7 +85,7 @@ export abstract class IngestCommand extends WbCommand {
   }
 }
 
-/** No knowledge base is made for paths that were mistyped, all of them. @throws UsageError */
+/** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */
 function requireSome(paths: readonly string[], cwd: string): void {
   if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(typedPath(cwd, path)))) return
   throw new UsageError(`There is no ${paths.join(', ')} to read; no knowledge base was made`)

@@ -13,17 +13,18 @@ import type { Summary } from './summary.ts'
 import { Tally } from './tally.ts'
 
 const countingMs = 150
-/** Cells of a file name before a bar, which leave room for the rest in 80. */
+/** Maximum width of a file name before a progress bar. The rest of the bar fits in 80 columns. */
 const nameWidthMax = 24
 
-/** What an ingest came to, and the error that broke it off. */
+/** Result of an ingest, and the error that interrupted it. */
 export interface Ingested {
   readonly summary: Summary
   readonly broken: { readonly error: unknown } | undefined
 }
 
 /**
- * Ingest what was typed into a knowledge base, with progress. An error is told beside what was done before it.
+ * Ingests files into a knowledge base and shows progress. Returns errors together with the work done before
+ * them.
  */
 export async function ingest(
   {
@@ -35,7 +36,7 @@ export async function ingest(
   }: Pick<Target, 'client' | 'signal'> & {
     base: KnowledgeBase
     progress: Progress
-    /** Leave the work to jobs, and wait for their end where they are watched. */
+    /** Lets jobs do the work: `watched` waits until they end, `left` does not. */
     jobs?: 'watched' | 'left'
   },
   intake: Intake,
@@ -75,13 +76,13 @@ export async function ingest(
   return { summary: { base, tally, elapsedMs: systemClock.now() - began, left }, broken }
 }
 
-/** The first of those on their way. */
+/** Describes the progress of an upload. */
 function stepOf({ source, sentBytes, totalBytes }: Upload): Parameters<Progress['step']>[0] {
   const label = truncate(plainLine(source.body.sourceFilename), nameWidthMax)
   return { label, done: sentBytes, total: totalBytes, unit: 'bytes' }
 }
 
-/** Count what became of the texts that were left to jobs, in the order in which they were sent. */
+/** Waits for the queued jobs in the order in which they were sent, and counts their results. */
 async function watchQueued(
   { client, signal, progress }: Pick<Target, 'client' | 'signal'> & { progress: Progress },
   label: string,
@@ -94,7 +95,10 @@ async function watchQueued(
   }
 }
 
-/** Waits for the count a moment, so that most work has its bar from the start; a longer count goes on beside it. */
+/**
+ * Waits for the count at most {@link countingMs}, so that the progress bar usually appears at once. A longer
+ * count continues in the background.
+ */
 async function counted(
   intake: Intake,
   signal: AbortSignal,

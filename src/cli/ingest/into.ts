@@ -7,18 +7,18 @@ import type { Resolving } from '../find/resolve.ts'
 import { isId } from '../id.ts'
 import { typedPath } from '../typed-path.ts'
 
-/** What the words after `wb add` mean. */
+/** Arguments of `wb add`. */
 export interface Into {
-  /** The knowledge base that is named; undefined means the only one. */
+  /** Named knowledge base; undefined selects the only one. */
   readonly base: string | undefined
   readonly paths: readonly string[]
 }
 
 /**
- * Tell a knowledge base from a path: the first of several words is the knowledge base, unless there is a file or a
- * folder of this name and no knowledge base.
+ * Separates a knowledge base from the paths. The first of several words is the knowledge base, unless it is a
+ * path and no knowledge base has this name.
  *
- * @throws UsageError  the only word is no path
+ * @throws UsageError  when the only word is not a path
  */
 export async function into(words: readonly string[], cwd: string, resolving: Resolving): Promise<Into> {
   const [first = '', ...rest] = words
@@ -32,7 +32,7 @@ export async function into(words: readonly string[], cwd: string, resolving: Res
   return { base: first, paths: rest }
 }
 
-/** True of what is there, of a glob, and of `-`. */
+/** True for an existing path, a glob, or `-`. */
 function isPath(word: string, cwd: string): boolean {
   return word === '-' || /[*?[\]{}]/.test(word) || existsSync(typedPath(cwd, word))
 }
@@ -42,7 +42,7 @@ async function isBase(word: string, resolving: Resolving): Promise<boolean> {
   try {
     return await isTaken(aKnowledgeBase.among(resolving, {}), word)
   } catch (error) {
-    // Where there is no workspace yet, there is no knowledge base either.
+    // Without a workspace, there are no knowledge bases.
     if (error instanceof WbError && error.code === 'workspace_not_found') return false
     throw error
   }

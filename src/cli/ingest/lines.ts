@@ -1,4 +1,4 @@
-/** A line of a file, counted from 1; undefined text is a line that is too long to be held. */
+/** A line of a file, numbered from 1. Bytes are undefined if the line is too long. */
 export interface NumberedLine {
   readonly number: number
   readonly bytes: Uint8Array | undefined
@@ -6,7 +6,10 @@ export interface NumberedLine {
 
 const newline = 0x0a
 
-/** The lines of a stream of bytes. A line over `bytesMax` is told as soon as it is, and let go. */
+/**
+ * Yields the lines of a stream. A line over `bytesMax` is yielded without its bytes as soon as it exceeds the
+ * limit.
+ */
 export async function* linesOf(
   stream: AsyncIterable<Uint8Array>,
   bytesMax: number,

@@ -2,28 +2,28 @@ import { constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { limits } from '../../contract/limits.ts'
 
-/** A text that was read, or why there is none. */
+/** A text, or the reason why it could not be read. */
 export type Reading =
   | { readonly text: string; readonly sizeBytes: number }
   | { readonly refused: 'binary' | 'encoding' | 'too_long' | 'not_a_file' }
   | SystemRefusal
 
-/** What the operating system refused. */
+/** Error of the operating system. */
 export interface SystemRefusal {
   readonly refused: 'system'
   readonly code: string
   readonly message: string
 }
 
-/** Only a text of which each UTF-16 unit takes three bytes is this long; a byte order mark comes on top. */
+/** Maximum size in UTF-8: three bytes for each UTF-16 code unit, plus a byte order mark. */
 const bytesMax = limits.ingestTextChars * 3 + 3
 const pieceBytes = 1 << 20
 
 /**
- * Read a file of UTF-8 text. Never waits for a pipe or a device, and never holds more than the longest text that can
- * be ingested.
+ * Reads a file of UTF-8 text. Never blocks on a pipe or device, and never holds more than the longest text
+ * that can be ingested.
  *
- * @param follow  a symbolic link may be followed, as the person named it
+ * @param follow  true to follow a symbolic link
  */
 export async function readText(path: string, { follow }: { follow: boolean }): Promise<Reading> {
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (follow ? 0 : (constants.O_NOFOLLOW ?? 0))
@@ -42,7 +42,7 @@ export async function readText(path: string, { follow }: { follow: boolean }): P
   }
 }
 
-/** Text of a stream of UTF-8, given up at the first byte that tells that it is none, or too much. */
+/** Reads UTF-8 text from a stream. Stops at the first invalid byte, or when the text is too long. */
 export async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Reading> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const pieces: string[] = []
@@ -81,7 +81,7 @@ const reasons: Record<string, string> = {
   ENAMETOOLONG: 'its name is too long',
 }
 
-/** What the operating system refused, told without a path. */
+/** Returns the error of the operating system without its path. Throws other errors. */
 export function systemRefusal(error: unknown): SystemRefusal {
   if (!(error instanceof Error) || !('code' in error)) throw error
   const code = String(error.code)

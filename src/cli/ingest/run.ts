@@ -5,18 +5,19 @@ import type { Found, Source } from './found.ts'
 import { batchSend, deliver, type Outcome, type Send, singleSend, type Target } from './send.ts'
 import type { Tally } from './tally.ts'
 
-/** Groups on their way at once: one is read and sent while another is worked on. */
+/** Number of concurrent batches, so that one is read and sent while the runtime processes the other. */
 const batchesInFlight = 2
-/** The same where each request holds one text. */
+/** Number of concurrent requests with one text each. */
 const singlesInFlight = 8
-/** Failures in a row that the runtime is to blame for; after these it is not asked again. */
+/** Maximum number of consecutive failures caused by the runtime. */
 const faultsInARowMax = 20
 
 /**
- * Ingest everything that is found, and count into `tally` what became of it.
+ * Ingests all sources and counts the results in `tally`.
  *
  * @param onStep  called after each document and each problem
- * @throws WbError, Unreachable  the runtime refused all of it, or went away; what was counted until then holds
+ * @throws WbError, Unreachable  when the runtime refuses everything or disconnects; the counts so far remain
+ * valid
  */
 export async function ingestAll(
   target: Target,
@@ -47,7 +48,7 @@ export async function ingestAll(
   await allOrFirst(Array.from({ length: ways }, () => work().catch(stop)))
 }
 
-/** How this runtime takes texts: in batches, or one by one. */
+/** Selects batches if the runtime supports them, else one request per text. */
 async function wayOf(target: Target): Promise<{ send: Send; width: number; ways: number }> {
   const { client, signal, byJobs } = target
   if (!byJobs && (await client.call(operational.features, {}, { signal })).ingestBatch)
@@ -60,7 +61,7 @@ function* cut<T>(all: T[], width: number): Generator<T[]> {
   else for (const one of all) yield [one]
 }
 
-/** The sources of what is found; problems are counted on the way. */
+/** Yields the sources, and counts skipped files and problems. */
 async function* countProblems(
   found: AsyncIterable<Found>,
   tally: Tally,
@@ -76,7 +77,7 @@ async function* countProblems(
   }
 }
 
-/** Ends the work where every text fails for a reason that no text has. */
+/** Stops the work after consecutive failures that no text causes. */
 class Faults {
   #inARow = 0
 
@@ -91,7 +92,7 @@ class Faults {
   }
 }
 
-/** Resolves when all do; rejects with what was rejected first, when all have ended. */
+/** Waits for all promises, then throws the first rejection, if any. */
 async function allOrFirst(work: readonly Promise<void>[]): Promise<void> {
   const first: { error?: unknown } = {}
   await Promise.all(

@@ -7,7 +7,7 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { isLarge } from './batches.ts'
 import type { Source } from './found.ts'
 
-/** What became of a source. */
+/** Result of ingesting a source. */
 export type Outcome =
   | { readonly result: 'added' | 'replaced' | 'unchanged' }
   | { readonly result: 'queued'; readonly as: 'added' | 'replaced'; readonly job: Job }
@@ -18,31 +18,32 @@ export interface Target {
   readonly client: Client
   readonly base: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
   readonly signal: AbortSignal
-  /** Leave the work to jobs. */
+  /** True to let jobs of the runtime do the work. */
   readonly byJobs?: boolean
-  /** Told how much of a large text has left. */
+  /** Called with the progress of a large upload. */
   readonly onUpload?: (upload: Upload) => void
 }
 
-/** A large text on its way. */
+/** Progress of a large upload. */
 export interface Upload {
   readonly source: Source
   readonly sentBytes: number
-  /** No less than `sentBytes`; the same when all has left, and when the request has ended. */
+  /** At least `sentBytes`; equal once everything is sent, or the request has ended. */
   readonly totalBytes: number
 }
 
-/** Sends sources of one group, and tells of each what became of it. */
+/** Sends a batch and yields the answer for each source. */
 export type Send = (batch: readonly Source[], overwrite: boolean) => AsyncGenerator<[Source, Answer]>
 
-/** What the runtime says of one text. */
+/** Response of the runtime for one text. */
 type Answer =
   | { readonly document: Document; readonly outcome?: 'duplicate' | 'name_conflict'; readonly job?: Job }
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
 /**
- * Send sources, and again with the leave to overwrite those whose file name holds another text: so that what is
- * replaced can be told from what is new. A text that is there under this name has its metadata brought up to date.
+ * Sends sources without overwriting, then sends those whose file name has another text again with
+ * overwriting. This distinguishes replaced from new documents. If the text is already stored under this name,
+ * its metadata is updated.
  */
 export async function* deliver(
   target: Target,
@@ -76,7 +77,7 @@ async function settled(
     : { result: 'unchanged' }
 }
 
-/** Bring the fields that we send up to date; those that others set stay. */
+/** Updates the metadata fields that are sent, and keeps all others. Returns false if nothing changed. */
 async function retitle(
   { client, base, signal }: Target,
   document: Document,
@@ -89,21 +90,21 @@ async function retitle(
   return true
 }
 
-/** Tells how much of a request has left, where it is that of one large text and somebody wants to know. */
+/** Reports the upload progress of a request with a single large text. */
 class Uploading {
   readonly onSent: ((bytes: number) => void) | undefined
   readonly end: () => void = () => {}
 
   constructor([source, ...more]: readonly Source[], tell: Target['onUpload']) {
     if (!tell || !source || more.length > 0 || !isLarge(source)) return
-    // What travels beside the text is nothing to it.
+    // The rest of the request is negligible.
     const totalBytes = Buffer.byteLength(JSON.stringify(source.body.text))
     this.onSent = bytes => tell({ source, sentBytes: Math.min(bytes, totalBytes), totalBytes })
     this.end = () => tell({ source, sentBytes: totalBytes, totalBytes })
   }
 }
 
-/** Groups as one stream of lines each. */
+/** Returns a sender that streams a batch in one request. */
 export function batchSend({ client, base, signal, onUpload }: Target): Send {
   return async function* (batch, overwrite) {
     const body = linesOf(batch, overwrite)
@@ -146,12 +147,12 @@ function cutShort(cause?: unknown): Unreachable {
   )
 }
 
-/** True of what a socket throws when it breaks while an answer is read. */
+/** True for a socket error while a response is read. */
 function isBroken(error: unknown): boolean {
   return error instanceof Error && 'code' in error && !(error instanceof WbError)
 }
 
-/** One request a source, for a runtime that takes no batches, and for jobs. */
+/** Returns a sender of one request per source, for jobs and for runtimes without batches. */
 export function singleSend({ client, base, signal, byJobs, onUpload }: Target): Send {
   const query = byJobs ? ({ async: 'true' } as const) : {}
   return async function* (batch, overwriteOnNameConflict) {
@@ -167,10 +168,10 @@ export function singleSend({ client, base, signal, byJobs, onUpload }: Target): 
   }
 }
 
-/** Statuses that speak of the text, not of the knowledge base, the caller or the runtime. */
+/** Statuses caused by the text, not by the knowledge base, the caller or the runtime. */
 const aboutTheText = new Set([400, 409, 413, 415, 422])
 
-/** A refusal of one text as its answer; any other error ends the whole. */
+/** Converts an error of one text to its answer. Throws other errors. */
 function ofOneText(error: unknown): Answer {
   const status = error instanceof WbError ? Number(error.facts.wireStatus ?? error.status) : 0
   if (!(error instanceof WbError) || !aboutTheText.has(status)) throw error

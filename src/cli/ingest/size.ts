@@ -4,12 +4,13 @@ import type { Intake } from './sources.ts'
 import { holdsLines, mayBeText } from './text-types.ts'
 import { walk } from './walk.ts'
 
-/** Large, as the work itself leaves little room between reads. */
+/** Large, because ingesting leaves little time between reads. */
 const pieceBytes = 4 << 20
 
 /**
- * How many documents and problems an intake will come to, told before the texts are read, so that a bar can be drawn;
- * undefined where only reading tells, as of a stream.
+ * Counts the documents and problems of an intake without reading the texts, for a progress bar.
+ *
+ * @returns undefined if the intake has to be read first, such as a stream
  */
 export async function sizeOf(
   { paths, stdin, cwd, all }: Intake,

@@ -9,16 +9,16 @@ import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './t
 import { markdownTitle } from './title.ts'
 import { type WalkOptions, walk } from './walk.ts'
 
-/** What was typed after the name of the knowledge base. */
+/** Input of an ingest. */
 export interface Intake extends WalkOptions {
-  /** Files, folders and globs; `-` is `stdin`. */
+  /** Files, folders and globs; `-` means `stdin`. */
   readonly paths: readonly string[]
   readonly stdin: { readonly name: string; readonly stream: AsyncIterable<Uint8Array> } | undefined
-  /** Put before the name of each file. */
+  /** Prefix of each file name. */
   readonly prefix?: string
 }
 
-/** Everything behind what was typed, read as it is asked for. */
+/** Yields all sources of an intake, and reads each when it is requested. */
 export async function* sources({ paths, stdin, cwd, all, prefix = '' }: Intake): AsyncGenerator<Found> {
   if (stdin) yield* streamed(stdin)
   const onDisk = paths.filter(path => path !== '-')
@@ -86,7 +86,7 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
   }
 }
 
-/** @throws UsageError  a document needs a name */
+/** @throws UsageError  when the name is missing */
 export function stdinNamed(
   name: string | undefined,
   stream: AsyncIterable<Uint8Array>,

@@ -4,19 +4,19 @@ import { plainLine } from '../terminal/terminal-text.ts'
 import { wrapLine } from '../terminal/wrap.ts'
 import type { Tally } from './tally.ts'
 
-/** What an ingest did. */
+/** Result of an ingest. */
 export interface Summary {
   readonly base: KnowledgeBase
   readonly tally: Tally
   readonly elapsedMs: number
-  /** How many were not reached, where the work was broken off; undefined when nobody knows. */
+  /** Number of documents not processed in an interrupted ingest; its count is undefined if unknown. */
   readonly left: { readonly count: number | undefined } | undefined
 }
 
-/** Failures and duplicates that a terminal shows; `--json` has them all. */
+/** Maximum number of failures and duplicates shown in a terminal; `--json` prints all. */
 const shownMax = 20
 
-/** The summary as a program reads it. */
+/** Returns the summary as JSON. */
 export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
   return {
     knowledgeBaseId: base.knowledgeBaseId,
@@ -79,7 +79,7 @@ function singular(name: string, value: number): string {
   return value === 1 && name === 'duplicates' ? 'duplicate' : name
 }
 
-/** What a person has to look at. */
+/** Yields lines for failures, duplicates and skipped files. */
 export function* details({ errorStyle }: Output, tally: Tally): Generator<string> {
   for (const { path, code, message } of tally.failures.slice(0, shownMax))
     yield `  ${errorStyle.bad('✗')} ${plainLine(path)}   ${plainLine(message)} ${errorStyle.dim(`(${code})`)}`
@@ -94,7 +94,7 @@ function* rest(all: number): Generator<string> {
   if (all > shownMax) yield `    and ${count(all - shownMax)} more; --json lists them`
 }
 
-/** What was skipped by reason, the most frequent first. */
+/** Counts skipped files by reason, the most frequent first. */
 function skipped({ skippedAs }: Tally): string {
   const sorted = [...skippedAs].sort((a, b) => b[1] - a[1])
   const reason = (as: string, number: number) =>
@@ -106,7 +106,7 @@ function unreached(left: number | undefined): string {
   return left === undefined ? 'the rest was not confirmed' : `${count(left)} not confirmed`
 }
 
-/** A span of time as a person says it. */
+/** Formats a duration. */
 export function seconds(elapsedMs: number): string {
   if (elapsedMs < 60_000) return `${(elapsedMs / 1_000).toFixed(1)} s`
   return `${Math.floor(elapsedMs / 60_000)} min ${Math.round((elapsedMs % 60_000) / 1_000)} s`

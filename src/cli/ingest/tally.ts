@@ -2,17 +2,17 @@ import type { Job } from '../../contract/jobs.ts'
 import type { Problem } from './found.ts'
 import type { Outcome } from './send.ts'
 
-/** Entries of a list that are kept to be named; beyond, they are only counted. */
+/** Maximum number of entries to list by name. Further entries are only counted. */
 export const listedMax = 10_000
 
-/** A text that was left to a job, and what it counts as when that succeeds. */
+/** A text queued as a job, and how to count it if the job succeeds. */
 export interface Queued {
   readonly path: string
   readonly as: 'added' | 'replaced'
   readonly job: Job
 }
 
-/** What became of everything that was found. */
+/** Counts of an ingest. */
 export class Tally {
   added = 0
   replaced = 0
@@ -25,7 +25,7 @@ export class Tally {
   readonly sameText: { path: string; sameAs: string }[] = []
   readonly skippedAs = new Map<string, number>()
 
-  /** Documents and problems that are through. */
+  /** Number of documents and problems processed. */
   get done(): number {
     return this.queued.length + this.ended
   }
@@ -44,7 +44,7 @@ export class Tally {
     this.skippedAs.set(as, (this.skippedAs.get(as) ?? 0) + 1)
   }
 
-  /** Take the end of the job that was queued first. */
+  /** Counts the result of the job that was queued first. */
   end({ status, errorMessage }: Job): void {
     const { path, as } = this.queued.shift()!
     if (status === 'failed')

@@ -25,18 +25,18 @@ const mediaTypes: Record<string, string> = {
   json: 'application/json',
 }
 
-/** Extension of a file name in lower case, without the dot; empty where there is none, as in `LICENSE`. */
+/** Returns the lowercase extension of a file name without the dot; empty for names such as `LICENSE`. */
 export function extensionOf(name: string): string {
   return extname(name).slice(1).toLowerCase()
 }
 
-/** False when the name says that the file is not text; a name without an extension says nothing. */
+/** Returns false if the extension is not that of a text file. Without an extension, returns true. */
 export function mayBeText(name: string): boolean {
   const extension = extensionOf(name)
   return extension === '' || textExtensions.has(extension)
 }
 
-/** True of a file that holds one document a line. */
+/** True for a file with one document per line. */
 export function holdsLines(name: string): boolean {
   return extensionOf(name) === 'jsonl'
 }
@@ -45,7 +45,7 @@ export function isMarkdown(name: string): boolean {
   return mediaTypes[extensionOf(name)] === 'text/markdown'
 }
 
-/** What is stored as the type of a document. */
+/** Returns the media type to store for a document. */
 export function mediaTypeOf(name: string): string {
   return mediaTypes[extensionOf(name)] ?? 'text/plain'
 }

@@ -1,9 +1,9 @@
 const titleCharsMax = 200
-/** A title that does not come this early is not the document's. */
+/** Titles are searched in this many characters at the start of a document. */
 const searchedChars = 20_000
 
 /**
- * Title of a Markdown text: `title` of its front matter, else its first heading.
+ * Returns the title of a Markdown text: `title` of its front matter, else its first heading.
  *
  * @see https://spec.commonmark.org/0.31.2/#atx-headings
  */
@@ -31,12 +31,12 @@ function firstHeading(lines: readonly string[]): string | undefined {
   return undefined
 }
 
-/** Text of an ATX heading. */
+/** Returns the text of an ATX heading. */
 function headingOf(line: string): string | undefined {
   return /^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$/.exec(line)?.[1]
 }
 
-/** A line of Markdown as it reads: links by their text, no emphasis, no code marks. */
+/** Removes Markdown from a line: links become their text, and emphasis and code marks are dropped. */
 function withoutMarkup(line: string): string {
   return line
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')

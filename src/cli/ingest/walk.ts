@@ -10,15 +10,15 @@ import { systemRefusal } from './read-text.ts'
 export type Met = FileToRead | Found
 
 export interface WalkOptions {
-  /** Folder that relative paths begin in. */
+  /** Folder that relative paths start from. */
   readonly cwd: string
-  /** Also what is hidden or left out by a `.gitignore`; never the folder `.git`. */
+  /** True to include hidden files and those ignored by `.gitignore`; never the folder `.git`. */
   readonly all: boolean
 }
 
 /**
- * Files behind what was typed: files, folders and globs, in the order of the arguments, each folder in the order of
- * its names. Symbolic links are followed only where the person named them, so that a walk ends and stays inside.
+ * Yields the files of files, folders and globs in the order of the arguments, sorted by name within each
+ * folder. Follows only symbolic links that the user named, so a walk always ends and stays inside its folder.
  */
 export async function* walk(args: readonly string[], options: WalkOptions): AsyncGenerator<Met> {
   const names = args.length > 1 ? new Map<string, string>() : undefined
@@ -30,8 +30,8 @@ export async function* walk(args: readonly string[], options: WalkOptions): Asyn
 }
 
 /**
- * Two arguments may hold files of one name, which would replace each other: the second is then named from the
- * working directory. Undefined: the very same file comes a second time.
+ * Renames a file whose name is taken by a file of another argument, as one would replace the other. The new
+ * name is relative to the working directory. Returns undefined for a file that was already found.
  */
 function distinct(
   met: FileToRead,
@@ -74,11 +74,11 @@ async function* walkFound(arg: string, found: Stats, options: WalkOptions): Asyn
 
 const special = 'it is a pipe, a socket or a device'
 
-/** A folder of a walk, and where the walk began. */
+/** A folder, and the folder in which the walk started. */
 interface Folder {
   /** Absolute, as `root`. */
   readonly file: string
-  /** As it is shown: it begins as it was typed. */
+  /** Path to show; starts as the user typed it. */
   readonly path: string
   readonly root: string
 }
@@ -130,7 +130,7 @@ async function* walkGlob(pattern: string, { cwd, all }: WalkOptions): AsyncGener
   }
 }
 
-/** Whether a file or a folder above it, up to the base of the glob, is left out. */
+/** Returns true if a path, or a folder between it and the base of the glob, is ignored. */
 async function isIgnored(
   base: string,
   steps: string[],
@@ -152,7 +152,7 @@ function remembered<T>(known: Map<string, Promise<T>>, key: string, make: () => 
   return found
 }
 
-/** A glob as the folder that it begins in, and the pattern below. */
+/** Splits a glob into its base folder and the pattern below it. */
 function split(pattern: string): { base: string; rest: string } {
   const steps = slashed(pattern).split('/')
   const magic = steps.findIndex(step => isDynamicPattern(step))

@@ -5,31 +5,31 @@ import { WbError } from '../../contract/errors.ts'
 const waitFirstMs = 500
 const waitMaxMs = 30_000
 
-/** What is followed: events whose ids say from where to go on. */
+/** An event with an ID at which a stream can resume. */
 interface Numbered {
   readonly id: string
 }
 
 export interface Following<E> {
-  /** The event to begin after; without it, what comes from now on. */
+  /** ID of the last event received. If undefined, the stream starts with new events. */
   after: string | undefined
-  /** Open the stream after an event, or from now on. */
+  /** Opens the stream after an event; without one, with new events. */
   open(after: string | undefined): AsyncIterable<E>
-  /** Told when the stream broke, and after how long it is opened again. */
+  /** Called when the connection is lost, with the time until the next attempt. */
   onLost(waitMs: number): void
-  /** Told when the first event came after the stream broke. */
+  /** Called on the first event after a lost connection. */
   onFound(): void
-  /** Ends it. */
+  /** Stops following. */
   signal: AbortSignal
-  /** Stands for time in tests. */
+  /** Replaces the wait in tests. */
   pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
 /**
- * Events as they come, across connections that break: each is opened again from the last event on, after a time that
- * doubles while none comes.
+ * Yields events, and reconnects after the last event when the connection is lost. The delay doubles until an
+ * event arrives, up to {@link waitMaxMs}.
  *
- * @throws WbError  the runtime refuses, and will again
+ * @throws WbError  when the runtime refuses with an error that is not temporary
  */
 export async function* follow<E extends Numbered>(following: Following<E>): AsyncGenerator<E> {
   const { open, onLost, onFound, signal, pause: rest = pause } = following

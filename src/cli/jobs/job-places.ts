@@ -5,18 +5,21 @@ import type { Job } from '../../contract/jobs.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** Documents whose names are asked for, one call each. */
+/** Maximum number of documents to look up, with one call each. */
 const documentsMax = 50
 
-/** What a job is about, in names. */
+/** Names of the document and knowledge base of a job. */
 export interface JobPlace {
-  /** The file of its document, else the name it had where it came from, else its id. */
+  /** File name, else source ID, else ID of the document. */
   readonly document: string | null
-  /** Its knowledge base, by name, else by id. */
+  /** Name of the knowledge base, else its ID. */
   readonly base: string | null
 }
 
-/** The names of what jobs of one workspace are about; of many jobs, those of the first documents. */
+/**
+ * Looks up the document and knowledge base names of jobs in one workspace. Only the first
+ * {@link documentsMax} documents are looked up.
+ */
 export async function jobPlaces(client: Client, all: readonly Job[]): Promise<{ of(job: Job): JobPlace }> {
   const first = all[0]
   if (!first) return { of: placeOf(new Map(), new Map()) }
@@ -46,7 +49,7 @@ async function documentNames(client: Client, all: readonly Job[]): Promise<Map<s
   return names
 }
 
-/** Undefined where the document is gone. */
+/** Returns undefined if the document was deleted. */
 async function fileName(
   client: Client,
   { workspaceId, knowledgeBaseId, documentId }: Job,

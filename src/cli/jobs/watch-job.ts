@@ -3,10 +3,10 @@ import { type Job, jobs } from '../../contract/jobs.ts'
 import { follow } from './follow.ts'
 
 /**
- * Follow a job to its end, across connections that break.
+ * Follows a job until it ends, and reconnects when the connection is lost.
  *
- * @param onChange  told of each change, the last one too
- * @throws WbError  the job is gone
+ * @param onChange  called on each change, including the last
+ * @throws WbError  when the job no longer exists
  */
 export async function watchJob(
   client: Client,

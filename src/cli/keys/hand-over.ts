@@ -8,16 +8,16 @@ import { plainLine } from '../terminal/terminal-text.ts'
 import { codeOf, type TokenTarget } from './token-target.ts'
 import { keyWords } from './words.ts'
 
-/** A key and its token, as the API answers them. */
+/** A key and its token, as returned by the API. */
 interface Minted {
   readonly plaintext: string
   readonly key: ApiKey
 }
 
 /**
- * Put the token of a key where it belongs, once.
+ * Writes the token of a new key to its target.
  *
- * @throws PartlyFailed  it did not arrive; the key is there
+ * @throws PartlyFailed  when the key was created but its token could not be written
  */
 export async function handOver(target: TokenTarget, output: Output, minted: Minted): Promise<void> {
   const { plaintext, ...rest } = minted
@@ -35,7 +35,7 @@ export async function handOver(target: TokenTarget, output: Output, minted: Mint
   if (output.json && target.kind !== 'stdout') output.value(rest)
 }
 
-/** What a person is told of a token that they now have: where it is, what it may do, until when, and how it is used. */
+/** Describes a new token: location, permissions, expiration and usage. */
 export function tokenNotes(
   { label, scopes, expiresAt }: ApiKey,
   about: {
@@ -64,7 +64,10 @@ export function tokenNotes(
   ]
 }
 
-/** Said where keys are not looked at; a runtime that does not say so is taken to. */
+/**
+ * Returns a warning if the runtime does not check API keys. Runtimes that do not report it are assumed to
+ * check them.
+ */
 function unlooked(ways: WaysIn | undefined): string[] {
   if (!ways || ways.modes.apiKey) return []
   return [

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 
-/** Where the token goes that `keys create` and `keys rotate` make. */
+/** Flags of `keys create` and `keys rotate` that choose the target of the token. */
 export const tokenFlags = {
   write: Flags.string({
     summary: 'write the token to a file that you alone can read, not to stdout',

@@ -17,12 +17,15 @@ import type { Io } from '../io.ts'
 import { clipboard } from '../terminal/clipboard.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
+/**
+ * Target for a token that is shown only once. It is checked before the token is created, so the token is not
+ * lost.
+ */
 export interface TokenTarget {
   readonly kind: 'stdout' | 'file' | 'clipboard'
-  /** In words: "on stdout", or the path of a file. */
+  /** Description of the target: "on stdout", or the path of a file. */
   readonly place: string
-  /** @throws Error  it did not arrive; the message says why, without the token */
+  /** @throws Error  when the token could not be written; the message does not contain the token */
   put(text: string): Promise<void>
 }
 
@@ -33,9 +36,9 @@ export interface TargetFlags {
 }
 
 /**
- * The target that the flags name, found fit to take a token.
+ * Returns the target selected by the flags, after checking that it is writable.
  *
- * @throws UsageError  a token would not arrive there
+ * @throws UsageError  when the target cannot receive a token
  */
 export function tokenTarget({ write, force = false, copy = false }: TargetFlags, io: Io): TokenTarget {
   if (write !== undefined) return fileTarget(resolve(io.cwd, write), force)
@@ -50,12 +53,13 @@ function stdoutTarget(io: Io): TokenTarget {
   return {
     kind: 'stdout',
     place: 'on stdout',
-    // Written at once: what a stream of Node cannot write it tells when nobody can say which key is lost.
+    // Written synchronously, because an error of a Node.js stream would arrive too late to report which key
+    // is lost.
     put: async text => io.writeNow(`${text}\n`),
   }
 }
 
-/** A draft beside the file, which takes its place in one step. */
+/** Writes a temporary file in the same folder, then moves it to the path in one step. */
 function fileTarget(path: string, force: boolean): TokenTarget {
   refuseOccupied(path, force)
   refuseUnwritable(path)
@@ -78,7 +82,7 @@ function fileTarget(path: string, force: boolean): TokenTarget {
   }
 }
 
-/** @throws UsageError  something stands there that is not to be replaced */
+/** @throws UsageError  when the path exists and must not be replaced */
 function refuseOccupied(path: string, force: boolean): void {
   const there = lstatSync(path, { throwIfNoEntry: false })
   if (!there) return
@@ -88,7 +92,7 @@ function refuseOccupied(path: string, force: boolean): void {
   if (!force) throw new UsageError(`"${path}" exists already`, ['add --force to replace it'])
 }
 
-/** @throws UsageError  its folder is missing, or takes no files of this user */
+/** @throws UsageError  when the folder is missing, or not writable for this user */
 function refuseUnwritable(path: string): void {
   const folder = dirname(path)
   try {
@@ -100,12 +104,12 @@ function refuseUnwritable(path: string): void {
   }
 }
 
-/** A file under a name that nothing else has taken in the meantime. */
+/** Moves a file to a path without replacing a file that was created there in the meantime. */
 function moveToFree(draft: string, path: string): void {
   try {
     linkSync(draft, path)
   } catch (error) {
-    // Some file systems have no links.
+    // Some file systems do not support links.
     if (codeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
     renameSync(draft, path)
   }
@@ -121,7 +125,7 @@ function clipboardTarget(io: Io): TokenTarget {
   return { kind: 'clipboard', place: 'in the clipboard', put }
 }
 
-/** Why something could not be done, for a person: the code of the system, else the message. */
+/** Returns the system error code of an error, else its message. */
 export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message

@@ -1,6 +1,6 @@
 import { holds, type Scope } from '../../contract/scopes.ts'
 
-/** What holding a scope lets a key do, as words that go on from "may". */
+/** Permissions of each scope, worded to follow "may". */
 const grants: Readonly<Record<Scope, string>> = {
   read: 'read everything',
   'read:content': 'search and read documents',
@@ -18,7 +18,7 @@ const grants: Readonly<Record<Scope, string>> = {
   'tools:invoke': 'have agents call external tools',
 }
 
-/** What a key cannot do that holds nothing of a tier, as words that go on from "may not". */
+/** Permissions that a key without any scope of a tier lacks, worded to follow "may not". */
 const withheld = {
   write: 'change anything',
   manage: 'manage keys or access, or delete the workspace',
@@ -27,15 +27,15 @@ const withheld = {
 const writing: readonly Scope[] = ['write:ingest', 'write:kb', 'write:services', 'write:agents']
 const managing: readonly Scope[] = ['manage:keys', 'manage:access', 'manage:workspace']
 
-/** What a key may do and may not, each a list of words in the order of the scopes. */
+/** Permissions that a key has and lacks, in the order of the scopes. */
 export interface KeyWords {
   readonly may: readonly string[]
   readonly mayNot: readonly string[]
 }
 
 /**
- * The scopes of a key in words, as the gates read them: a coarse scope holds its fine ones, membership of the workspace
- * is enough to read over HTTP, and who may write may have agents call tools.
+ * Describes the scopes of a key as authorization applies them: a coarse scope includes its fine scopes,
+ * membership of the workspace is enough to read over HTTP, and write access includes tool calls of agents.
  *
  * @see docs/requirements.md#scopes, docs/requirements.md#privileges
  */
@@ -61,13 +61,13 @@ export function keyWords(scopes: readonly Scope[]): KeyWords {
 
 type Has = (scope: Scope) => boolean
 
-/** No scope is asked of who reads over HTTP; what is read by way of tools is. */
+/** Reading over HTTP needs no scope; reading through tools does. */
 function readsAnyway(has: Has): string[] {
   const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => grants[scope])
   return [...named, 'read over HTTP what the workspace holds, as every key of it may']
 }
 
-/** What a tier grants: in one where the whole is held, else each fine scope that is. */
+/** Describes a tier: as a whole if the key holds the coarse scope, else by its fine scopes. */
 function tier(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
   return has(whole) ? [grants[whole]] : parts.filter(has).map(scope => grants[scope])
 }

@@ -1,10 +1,10 @@
 import { mcpChatTools, mcpToolAccess } from '../../contract/tool-access.ts'
 
-/** What `--allow` adds to the tools that read. */
+/** Permissions that `--allow` can add to the read-only tools. */
 export const allowances = ['write:ingest', 'write:kb', 'chat'] as const
 export type Allowance = (typeof allowances)[number]
 
-/** What must be allowed for a tool: null is nothing; undefined is a tool that nobody here knows. */
+/** Returns the permission that a tool needs: null if none, undefined if the tool is unknown. */
 export function allowanceFor(tool: string): Allowance | null | undefined {
   if (mcpChatTools.includes(tool)) return 'chat'
   if (!Object.hasOwn(mcpToolAccess, tool)) return undefined

@@ -17,20 +17,20 @@ export interface BridgeParts {
   readonly raw: (call: RawCall) => Promise<Incoming>
   /** Waits between attempts, at most until the signal fires. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
-  /** What may be called beside the tools that read. */
+  /** Permissions in addition to the read-only tools. */
   readonly allowed: ReadonlySet<Allowance>
-  /** Takes one message to the client. */
+  /** Sends one message to the client. */
   readonly write: (message: object) => void
-  /** Ends all calls. */
+  /** Aborts all calls. */
   readonly signal: AbortSignal
 }
 
-/** Calls that are under way at once. */
+/** Maximum number of concurrent calls. */
 const callsMax = 64
 
 /**
- * Carries the messages of one MCP client to the route of a workspace, and the answers back, in the order in which they
- * come. What is not allowed never leaves.
+ * Forwards the messages of an MCP client to the route of a workspace, and the responses back as they arrive.
+ * Requests that are not allowed are not forwarded.
  *
  * @see docs/security.md#rule-9
  */
@@ -43,7 +43,7 @@ export class McpBridge {
     this.#parts = parts
   }
 
-  /** Take one line of the client. */
+  /** Handles one line from the client. */
   take(line: string): void {
     if (line.trim() === '') return
     const sent = jsonOf(line)
@@ -61,19 +61,19 @@ export class McpBridge {
     this.#running.add(running)
   }
 
-  /** Resolves when all that was asked is answered. */
+  /** Resolves when all requests are answered. */
   async settled(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Answers of the client are to questions that nobody asks; anything else is no message. */
+  /** Ignores responses of the client, as the bridge sends no requests. Rejects anything else. */
   #refuse(sent: unknown): void {
     const { result, error } = fieldsOf(sent)
     if (result !== undefined || error !== undefined) return
     this.#parts.write(failed(null, codes.notARequest, 'a line holds one JSON-RPC request, and no batch'))
   }
 
-  /** Each request stands alone for the runtime, so that a notification matters here only. */
+  /** Handles cancellation here, because requests to the runtime are independent of each other. */
   #notified({ method, params }: Message): void {
     if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as Id)?.abort()
   }
@@ -120,7 +120,7 @@ export class McpBridge {
     })
   }
 
-  /** @throws what `fatal` returns, or the last failure */
+  /** @throws the error that `fatal` returns, or the last failure */
   async #forward(request: Request, signal: AbortSignal): Promise<void> {
     const { path, raw, pause } = this.#parts
     // Serialized again, so that the runtime reads the same tool name that was checked here.
@@ -138,7 +138,7 @@ export class McpBridge {
     }
   }
 
-  /** Forwards the messages of a response to the client. @throws BrokenOff  the result is missing */
+  /** Forwards the messages of a response to the client. @throws BrokenOff  when the result is missing */
   async #pass(request: Request, answer: Incoming, signal: AbortSignal): Promise<void> {
     let isAnswered = false
     for await (const message of messagesIn(answer, signal)) {
@@ -163,7 +163,7 @@ export class McpBridge {
   }
 }
 
-/** The JSON-RPC messages of an answer. @throws WbError, Unreachable  it is a refusal of the runtime, or of no runtime */
+/** Yields the JSON-RPC messages of a response. @throws WbError, Unreachable  when the response is an error */
 async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerator<object> {
   if (answer.headers.get('content-type')?.startsWith('text/event-stream') && answer.body) {
     for await (const { data } of eventsOf(answer.body, signal)) yield data

@@ -37,10 +37,10 @@ export interface ClientConfiguration {
 
 interface Client {
   readonly title: string
-  /** Its servers stand there, by name. */
+  /** Field of the configuration that contains the servers by name. */
   readonly field: 'mcpServers' | 'servers'
   readonly path: (home: string) => string
-  /** Reference that the client replaces by the key; absent if the client supports none. */
+  /** Text that the client replaces by the key; undefined if the client supports none. */
   readonly keyReference?: string
 }
 
@@ -79,7 +79,7 @@ const clients = {
 export type ClientName = keyof typeof clients
 export const clientNames = Object.keys(clients) as ClientName[]
 
-/** Where programs of this platform keep their settings. */
+/** Returns the folder for application settings on this platform. */
 function applicationData(home: string): string {
   if (host.platform === 'win32') return join(home, 'AppData', 'Roaming')
   if (host.platform === 'darwin') return join(home, 'Library', 'Application Support')
@@ -96,7 +96,7 @@ export function keyReferenceOf(client: ClientName | undefined): string | undefin
   return client && (clients[client] as Client).keyReference
 }
 
-/** What stands in the configuration of a client; of one that is not known, in the form that most have. */
+/** Returns the configuration for a client. For an unknown client, uses the most common format. */
 export function configuration(
   client: ClientName | undefined,
   servers: Readonly<Record<string, Entry>>,
@@ -117,7 +117,7 @@ export function printConfiguration(output: Output, printed: ClientConfiguration)
   else output.result(JSON.stringify(printed, null, 2))
 }
 
-/** The command that serves a workspace of a profile's runtime. */
+/** Returns the command that serves a workspace of a profile's runtime. */
 export function entryFor(
   { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config }: Profile,
   workspace: string,
@@ -136,18 +136,20 @@ export function entryFor(
   return { command: start.command, args: [...start.args, ...args] }
 }
 
-/** A configuration file of a client, and what it would hold with some servers more. */
+/** A planned change to the configuration file of a client. */
 export interface Change {
   readonly title: string
   readonly path: string
   /** Description of the change, with the names of the servers that it replaces. */
   readonly act: string
-  /** Everything stands there already. */
+  /** True if the file already contains the change. */
   readonly isDone: boolean
   write(): void
 }
 
-/** @throws UsageError  the file is there and cannot be read as JSON: it stays as it is */
+/**
+ * Plans a change that adds servers. @throws UsageError  when the file is not valid JSON; it is not changed
+ */
 export function changeOf(
   client: ClientName,
   servers: Readonly<Record<string, Entry>>,
@@ -177,7 +179,7 @@ export function changeOf(
   }
 }
 
-/** A link is followed, so that what it leads to is written, and not the link. */
+/** Reads the target of a symbolic link, so that the target is written instead of the link. */
 function contentOf(place: string, title: string): { path: string; content: Record<string, unknown> } {
   let path: string
   try {

@@ -2,12 +2,12 @@ import type { McpServer } from '../../contract/mcp-servers.ts'
 import type { Session } from '../connection/session.ts'
 import { checkConfig } from '../doctor/config-problems.ts'
 
-/** A server that the configuration declares as a command, as far as it is like one that is registered. */
+/** Fields that servers declared in the configuration share with registered servers. */
 export type Declared = Pick<McpServer, 'mcpServerId' | 'label' | 'url' | 'allowedTools' | 'enabled'>
 
 /**
- * The servers that the configuration of this machine gives a workspace; none of a runtime elsewhere, as no route tells
- * of them.
+ * Returns the servers that the local configuration declares for a workspace. Returns none for a remote
+ * runtime, which has no route for them.
  */
 export async function declaredFor(workspaceId: string, session: Session): Promise<Declared[]> {
   if ((await session.elsewhere())?.kind === 'named') return []

@@ -1,6 +1,6 @@
 import { type Request, versionOf } from './message.ts'
 
-/** The field of `params` that a header repeats, by method. */
+/** Field of `params` that is repeated in a header, by method. */
 const namedBy: Readonly<Record<string, string>> = {
   'tools/call': 'name',
   'prompts/get': 'name',
@@ -22,7 +22,10 @@ export function headersOf(request: Request): Record<string, string> {
   }
 }
 
-/** Encodes text with other than visible ASCII characters as base64, between the marks of the protocol. */
+/**
+ * Encodes text that contains other than visible ASCII characters as base64, with the prefix and suffix of the
+ * protocol.
+ */
 function encoded(text: string): string {
   return isPlain(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }

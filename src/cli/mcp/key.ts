@@ -27,8 +27,10 @@ interface GivenKey {
 }
 
 /**
- * @throws UsageError   the key should be written, but WB_API_KEY is not set
- * @throws Unreachable  no runtime answers
+ * Returns the key setting of an entry.
+ *
+ * @throws UsageError   when the key should be written, but WB_API_KEY is not set
+ * @throws Unreachable  when the runtime cannot be reached
  */
 export async function keyGiven(
   session: Session,
@@ -64,7 +66,7 @@ async function letsStrangersIn({ stranger }: Session, workspaceId: string): Prom
   }
 }
 
-/** Returns lines to show beside the entry of a client, which say how to give it the key. */
+/** Returns lines that explain how to give a client the key. */
 export function keyLines(need: KeyNeed, client: ClientName | undefined, profile: Profile): string[] {
   if (need === 'none') return []
   if (need === 'login') return ['  the runtime requires a key; wb mcp serve uses your login on this machine']

@@ -1,7 +1,7 @@
-/** Id of a JSON-RPC request; null where it is not known. */
+/** ID of a JSON-RPC request; null if unknown. */
 export type Id = string | number | null
 
-/** A message of a client, as much of it as matters on the way. */
+/** Fields of a client message that the bridge uses. */
 export interface Message {
   readonly method?: string
   readonly id?: Id
@@ -38,7 +38,7 @@ export function uncalled(request: Request, payload: object | string) {
   }
 }
 
-/** The fields of an object; none of anything else. */
+/** Returns the fields of an object, or none for other values. */
 export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
 }

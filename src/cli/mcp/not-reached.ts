@@ -2,7 +2,7 @@ import { PartlyFailed } from '../faults.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** A registered server that was asked and gave no answer, with the line that leads elsewhere. */
+/** Returns the error for a registered server that did not respond, with a command to try. */
 export function notReached(
   label: string,
   { code, message }: { code: string; message: string },

@@ -2,12 +2,15 @@ import { isObject } from '../../base/is-object.ts'
 import type { McpServerTool, McpServerTools } from '../../contract/mcp-servers.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
-/** The tools that agents are not given before somebody accepts them. */
+/** Returns the tools that need approval before agents can use them. */
 export function waitingOf({ items }: McpServerTools): McpServerTool[] {
   return items.filter(({ state }) => state === 'new' || state === 'changed')
 }
 
-/** What a model would be told of a tool, against what was accepted: lines that go are marked `-`, lines that come `+`. */
+/**
+ * Compares the model-facing text of a tool with the accepted version. Removed lines start with `-`, added
+ * lines with `+`.
+ */
 export function reviewLines({ name, state, description, acceptedDescription, inputSchema }: McpServerTool) {
   const isSame = description === acceptedDescription
   const before = acceptedDescription === null || isSame ? [] : marked('-', acceptedDescription)
@@ -19,7 +22,7 @@ export function reviewLines({ name, state, description, acceptedDescription, inp
   ]
 }
 
-/** What a tool takes: an argument per line, with all that a model would be told of it. What says otherwise is shown as it is. */
+/** Describes the input of a tool, one argument per line. Schemas of another form are shown as JSON. */
 function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   const { type, properties = {}, required = [], ...more } = schema
   if (type !== 'object' || !isObject(properties) || !Array.isArray(required)) return [`takes ${json(schema)}`]

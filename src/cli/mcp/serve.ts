@@ -4,13 +4,13 @@ import { McpBridge } from './bridge.ts'
 
 type Parts = Omit<ConstructorParameters<typeof McpBridge>[0], 'write' | 'pause'>
 
-/** The two ends of a client. */
+/** Streams of an MCP client. */
 interface Ends {
   readonly input: NodeJS.ReadStream
   readonly output: { write(text: string): unknown }
 }
 
-/** Serve one MCP client until it says no more, or the person ends it. What was asked by then is answered. */
+/** Serves one MCP client until its input ends or the user interrupts. Pending requests are answered first. */
 export async function serveMcp(parts: Parts, { input, output }: Ends): Promise<void> {
   const write = (message: object) => void output.write(`${JSON.stringify(message)}\n`)
   const bridge = new McpBridge({ ...parts, write, pause })

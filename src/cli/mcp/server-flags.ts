@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 
-/** What a tool server is registered with, beside its name and address. */
+/** Flags for the settings of an MCP server, except its name and address. */
 export const mcpServerFlags = {
   credential: Flags.string({
     summary: 'reference to the key that it is sent: env:NAME or file:/path',
@@ -30,7 +30,7 @@ export const mcpServerFlags = {
   }),
 }
 
-/** The fields of a record that those flags set. */
+/** Returns the authentication fields that the flags set. */
 export function authFieldsOf(flags: {
   readonly auth?: 'credential' | 'oauth2' | undefined
   readonly 'oauth-client-id'?: string | undefined

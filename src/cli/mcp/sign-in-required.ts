@@ -2,14 +2,16 @@ import type { Message } from '../../contract/conversations.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Returns a line for each MCP server whose tools an answer lacked, because the person is not signed in to it. */
+/**
+ * Returns a line for each MCP server whose tools were unavailable because the user is not signed in to it.
+ */
 export function signInLines({ metadata }: Pick<Message, 'metadata'>): string[] {
   return labelsIn(metadata.sign_in_required).map(
     label => `to use the tools of ${label}, sign in with: wb mcp servers login ${shellWord(label)}`,
   )
 }
 
-/** Metadata is text that no schema of a route has checked. */
+/** Parses defensively, because no schema checks the metadata. */
 function labelsIn(text = '[]'): string[] {
   try {
     const listed: unknown = JSON.parse(text)

@@ -9,17 +9,17 @@ import type { PendingSignIn } from '../../contract/mcp-servers.ts'
 import { PartlyFailed, UsageError } from '../faults.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** The authorization response that a browser brought back. */
+/** Authorization response from the browser. */
 export interface AuthorizationResponse {
   readonly state: string
   readonly code: string
   readonly iss?: string
 }
 
-/** A listener on this machine for the browser that returns from an authorization server. */
+/** A local HTTP listener for the redirect from an authorization server. */
 export interface CallbackListener {
   readonly redirectUri: string
-  /** Resolves with the address of the first request that carries a state. */
+  /** Resolves with the address of the first request that contains the state. */
   returned(state: string): Promise<URL>
   close(): void
 }
@@ -68,7 +68,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
 /**
  * Returns the address to open in a browser.
  *
- * @throws Unreachable  it is no address that may be opened
+ * @throws Unreachable  when the address is not safe to open
  */
 export function pageOf({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
@@ -80,7 +80,7 @@ export function pageOf({ authorizationUrl }: PendingSignIn): string {
 /**
  * Waits for the browser, until the sign-in expires.
  *
- * @throws UsageError  the sign-in expired
+ * @throws UsageError  when the sign-in expired
  */
 export async function returnedInTime(
   returned: Promise<URL>,
@@ -98,24 +98,24 @@ export async function returnedInTime(
   }
 }
 
-/** Reads one line from a pipe. @throws UsageError  there is none */
+/** Reads one line from a pipe. @throws UsageError  when there is no line */
 export async function pastedLine(stdin: NodeJS.ReadStream, again: string): Promise<string> {
   for await (const line of createInterface({ input: stdin }))
     if (line.trim() !== '') return line.trim().slice(0, pastedCharsMax)
   throw new UsageError('no address was given on stdin', [again])
 }
 
-/** Parses the address that a person pasted. @throws UsageError */
+/** Parses the address that the user pasted. @throws UsageError */
 export function pastedUrl(text: string, again: string): URL {
   if (URL.canParse(text)) return new URL(text)
   throw new UsageError('what was pasted is not an address', [again])
 }
 
 /**
- * Reads the authorization response from the address that a browser ended at.
+ * Reads the authorization response from the address of the redirect.
  *
- * @throws PartlyFailed  the person, or the authorization server, refused
- * @throws UsageError    it is the address of another sign-in, or of none
+ * @throws PartlyFailed  when the user or the authorization server refused
+ * @throws UsageError    when the address does not belong to this sign-in
  */
 export function responseIn({ searchParams }: URL, state: string, again: string): AuthorizationResponse {
   if (searchParams.get('state') !== state)

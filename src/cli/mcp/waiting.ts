@@ -10,19 +10,19 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { waitingOf } from './review.ts'
 
-/** Who looks at a list does not wait for servers longer than this. */
+/** Maximum wait for servers while a list is shown. */
 const waitMs = 3_000
 const askedAtOnce = 8
 
-/** Tools of a server that agents are not given before somebody accepts them. */
+/** Tools of a server that need approval before agents can use them. */
 export interface Waiting {
   readonly server: McpServer
   readonly tools: readonly McpServerTool[]
 }
 
 /**
- * The servers of which tools wait for a review, by what they offer now. One that is disabled, or does not answer in
- * time, is left out.
+ * Returns the servers with tools that currently need approval. Skips servers that are disabled or do not
+ * respond in time.
  */
 export async function waitingAt(
   client: Client,
@@ -54,7 +54,7 @@ async function waitingTools(
   }
 }
 
-/** What waits at a server, and below it the line to type. */
+/** Returns lines with the tools that need approval, and the command to review them. */
 export function waitingLines({ server: { label }, tools }: Waiting): string[] {
   const wait = tools.length === 1 ? 'waits' : 'wait'
   return [
@@ -63,7 +63,7 @@ export function waitingLines({ server: { label }, tools }: Waiting): string[] {
   ]
 }
 
-/** The same of one server that is shown. */
+/** Like {@link waitingLines}, but on one line without the server's name. */
 export function waitingWords({ server: { label }, tools }: Waiting): string {
   return `${counted(tools.length, 'tool')} ${tools.length === 1 ? 'waits' : 'wait'}: ${reviewLine(label)}`
 }

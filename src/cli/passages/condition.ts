@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { UsageError } from '../faults.ts'
 
-/** `--filter` and `--where` of everything that a condition narrows. */
+/** Flags `--filter` and `--where` of commands that accept a condition. */
 export const conditionFlags = {
   filter: Flags.string({ summary: 'condition on metadata, such as {"lang":"en"}', helpValue: 'JSON' }),
   where: Flags.string({
@@ -15,23 +15,23 @@ export const conditionFlags = {
 type Condition = Record<string, unknown>
 
 /**
- * The condition that flags make; undefined where none is given.
+ * Returns the condition of the flags; undefined if none is given.
  *
- * @throws UsageError  a flag is not a JSON object, or no pair
+ * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not a pair
  */
 export function conditionOf(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
   const given = [flags.filter === undefined ? [] : parsed(flags.filter), ...wheres(flags.where ?? [])].flat()
   return given.length < 2 ? given[0] : { $and: given }
 }
 
-/** @throws UsageError  the text is not a JSON object */
+/** @throws UsageError  when the text is not a JSON object */
 function parsed(text: string): Condition {
   const value = jsonIn(text)
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Condition
   throw new UsageError(`--filter is not a JSON object: ${text}`, [`--filter '{"lang":"en"}'`])
 }
 
-/** Undefined for what is no JSON. */
+/** Returns undefined if the text is not JSON. */
 function jsonIn(text: string): unknown {
   try {
     return JSON.parse(text)
@@ -51,7 +51,7 @@ function wheres(pairs: readonly string[]): Condition[] {
   return [...values].map(([key, all]) => ({ [key]: all.length === 1 ? all[0] : { $in: all } }))
 }
 
-/** A value as it is typed does not say whether the metadata has it as a number or as text. */
+/** Returns both the typed value and its text, because the metadata may store either. */
 function readings(text: string): (string | number | boolean)[] {
   if (text === 'true' || text === 'false') return [text === 'true', text]
   const isNumber = /^-?\d+(\.\d+)?$/.test(text) && Number.isFinite(Number(text))

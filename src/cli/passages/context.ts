@@ -15,11 +15,11 @@ export interface DocumentText {
 
 /** The part of a document to read. */
 export interface TextWanted {
-  /** The cited chunk; undefined where none is. */
+  /** Index of the cited chunk; undefined if no chunk is cited. */
   readonly chunkIndex: number | undefined
-  /** Reads to the end, and not only as far as the context of the cited chunk goes. */
+  /** True to read to the end, not only to the end of the context. */
   readonly isWhole: boolean
-  /** SHA-256 of the text; null where it is not known. */
+  /** SHA-256 of the text; null if unknown. */
   readonly contentHash: string | null
 }
 
@@ -47,11 +47,11 @@ export async function textOf(
   return { text, cited: { start, end: start + read[citedAt]!.length } }
 }
 
-/** A passage, and the part of its document around it: its section, or as much of it as fits. */
+/** A passage and its context: the section, or as much of it as fits. */
 export interface Context {
   readonly passage: Span
   readonly around: Span
-  /** Title of the section that most of the passage is in. */
+  /** Title of the section that contains most of the passage. */
   readonly section?: string
 }
 

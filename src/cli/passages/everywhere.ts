@@ -3,11 +3,11 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { everyBase, type Resolving, resolveKnowledgeBase } from '../find/resolve.ts'
 
-/** All knowledge bases of a workspace, as the place of a search. */
+/** All knowledge bases of a workspace, as the scope of a search. */
 export interface Everywhere {
   readonly workspaceId: string
   readonly knowledgeBaseId?: undefined
-  /** By id. */
+  /** Names of the knowledge bases by ID. */
   readonly names: ReadonlyMap<string, string>
 }
 

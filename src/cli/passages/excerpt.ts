@@ -5,24 +5,24 @@ import { type Piece, piecesOf } from './pieces.ts'
 export interface ExcerptLine {
   readonly text: string
   readonly marks: readonly Span[]
-  /** Where in the passage it begins. */
+  /** Offset in the passage. */
   readonly start: number
 }
 
 export interface Room {
-  /** Cells of a line. */
+  /** Columns per line. */
   readonly width: number
   readonly lines: number
 }
 
 const ellipsis = '…'
-/** Words shown before the first match: back to where its sentence begins, if that is no further than this. */
+/** Maximum number of words before the first match to show from the start of its sentence. */
 const sentencePieces = 12
 /** Maximum number of words before the first match to show from the start of a table row, list item or line of code. */
 const linePieces = 24
 /** Number of words to show before the first match if its sentence and line begin further away. */
 const leadPieces = 5
-/** Share of the room that matches are looked for in; the rest is for what leads to them. */
+/** Share of the space to search for matches; the rest is for the text before them. */
 const matchShare = 0.75
 
 /** A passage that is split into lines. */
@@ -30,15 +30,15 @@ interface Source {
   readonly text: string
   readonly pieces: readonly Piece[]
   readonly matches: readonly Match[]
-  /** Pieces that begin a line. */
+  /** Pieces that start a line. */
   readonly starting: ReadonlySet<Piece>
 }
 
 /**
- * The part of a passage where the words of the question stand closest, cut between words only, in lines.
+ * Returns the part of a passage where matched words are closest together, split into lines between words.
  *
- * @param text        without control characters
- * @param lineStarts  offsets at which a line has to begin, ascending; elsewhere text runs on
+ * @param text        text without control characters
+ * @param lineStarts  offsets at which a new line must start, ascending
  */
 export function excerpt(
   text: string,
@@ -64,7 +64,7 @@ function startingPieces(pieces: readonly Piece[], lineStarts: readonly number[])
   return starting
 }
 
-/** Lines from a piece on, as many as there is room for; earlier pieces are taken along when the end leaves room. */
+/** Returns the lines from a piece on. Adds earlier pieces if the end of the text leaves space. */
 function filled(source: Source, room: Room, from: number): ExcerptLine[] {
   const { pieces } = source
   let until = from
@@ -135,7 +135,7 @@ function leadIn({ text, pieces, starting }: Source, from: number): number {
   return Math.max(0, from - leadPieces)
 }
 
-/** Pieces in lines, filled greedily. A piece that is wider than a line stands alone and whole. */
+/** Splits pieces into lines. A piece wider than a line is not cut. */
 function wrapped(
   { text, pieces, matches, starting }: Source,
   from: number,
@@ -201,7 +201,7 @@ class Line {
   }
 }
 
-/** A line with each of its marked words put through `mark`. */
+/** Returns a line with `mark` applied to each matched word. */
 export function marked({ text, marks }: Omit<ExcerptLine, 'start'>, mark: (word: string) => string): string {
   let shown = ''
   let at = 0

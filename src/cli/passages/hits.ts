@@ -4,14 +4,14 @@ import { WbError } from '../../contract/errors.ts'
 import { type Hit, type HitOfBase, kb, type Search } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** Of so many places in a row one document fills at most so many. */
+/** One document fills at most {@link placesOfOneDocument} of this many consecutive results. */
 const placesInARow = 10
 const placesOfOneDocument = 3
-/** How many more hits are asked for than are shown, at first and each time that this was too few. */
+/** Factors by which more hits are requested than shown, at first and after each attempt with too few. */
 const excessFirst = 3
 const excessNext = 4
 
-/** A passage as it is shown. */
+/** A passage to show. */
 export interface Passage {
   /** Number to cite it by, from 1. */
   readonly number: number
@@ -23,13 +23,13 @@ export interface Passage {
   readonly text: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
-  /** Of the document; undefined when there is none any more, or the passage belongs to none. */
+  /** Document of the passage; undefined if it was deleted, or the passage has no document. */
   readonly document: Document | undefined
 }
 
 export interface Asked {
   readonly client: Client
-  /** One knowledge base, or without its id all of the workspace. */
+  /** A knowledge base, or a whole workspace if the ID is omitted. */
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
   /** The request, without the options that only change the display. */
@@ -39,9 +39,9 @@ export interface Asked {
 }
 
 /**
- * The best passages, of which one document fills at most three of ten places.
+ * Returns the best passages, with at most three of ten from one document.
  *
- * @param limit  how many at most
+ * @param limit  maximum number of passages
  */
 export async function findPassages(asked: Asked, limit: number): Promise<Passage[]> {
   let topK = Math.min(limits.topKMax, limit * excessFirst)
@@ -54,7 +54,7 @@ export async function findPassages(asked: Asked, limit: number): Promise<Passage
   }
 }
 
-/** Hits as the API gives them; those of one knowledge base do not name it. */
+/** Returns the hits of the API. Hits of a single knowledge base do not contain its ID. */
 export function search(
   { client, base: { workspaceId, knowledgeBaseId }, body: asked, signal }: Asked,
   wanted: { readonly topK: number; readonly includeCoverage: boolean },
@@ -65,7 +65,9 @@ export function search(
     : client.call(kb.search, { params: { workspaceId, knowledgeBaseId }, body }, { signal })
 }
 
-/** The first hits in their order; those that would crowd out other documents wait for the next ten places. */
+/**
+ * Returns the first hits in order. Hits that exceed the share of their document move to the next ten places.
+ */
 export function spread<H extends Hit>(hits: readonly H[], limit: number): H[] {
   const chosen: H[] = []
   let waiting = [...hits]
@@ -90,9 +92,9 @@ export function spread<H extends Hit>(hits: readonly H[], limit: number): H[] {
 }
 
 /**
- * Hits as passages of their documents.
+ * Adds the documents to hits.
  *
- * @param read  how a document is got
+ * @param read  returns a document
  */
 export async function withDocuments(
   asked: Asked,
@@ -124,7 +126,7 @@ export async function withDocuments(
   })
 }
 
-/** A document may go between the search and this. */
+/** Returns undefined for a document that was deleted after the search. */
 export async function documentOf(
   { client, base: { workspaceId }, signal }: Pick<Asked, 'client' | 'base'> & Partial<Pick<Asked, 'signal'>>,
   knowledgeBaseId: string,

@@ -1,13 +1,13 @@
 import { sha256 } from '../../base/id.ts'
 
-/** Overlap of the runtime's chunkers where no other is set. @see docs/http.md#chunkers */
+/** Default overlap of the runtime's chunkers. @see docs/http.md#chunkers */
 const defaultOverlapMax = 150
 const defaultOverlapShare = 1 / 6
 
-/** Characters of all attempts that are compared with the hash of the text, for at most a second or so. */
+/** Maximum number of characters to hash over all attempts, which takes about a second. */
 const hashedCharsMax = 100_000_000
 
-/** Chunks joined to a text, with the offset at which each one begins. */
+/** Text of joined chunks, with the offset of each chunk. */
 export interface Joined {
   readonly text: string
   readonly starts: readonly number[]
@@ -34,7 +34,7 @@ export function joined(chunks: readonly string[], contentHash: string | null): J
   return likely
 }
 
-/** The longest overlap that leaves no doubt, at least the default of the runtime. */
+/** Returns the longest unambiguous overlap, but at least the default of the runtime. */
 function likelyLimit(chunks: readonly string[], overlaps: readonly (readonly number[])[]): number {
   const longest = chunks.reduce((length, chunk) => Math.max(length, chunk.length), 0)
   const byDefault = Math.min(defaultOverlapMax, Math.floor(longest * defaultOverlapShare))
@@ -62,8 +62,8 @@ function joinedUpTo(
 }
 
 /**
- * Returns the lengths, longest first, by which the end of a text may overlap the beginning of the next one. Both have
- * something of their own, so that equal texts never overlap as a whole.
+ * Returns the possible overlaps of the end of a text with the start of the next one, longest first. Neither
+ * text overlaps as a whole.
  *
  * @see Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977
  */
@@ -78,7 +78,7 @@ export function overlapsOf(text: string, next: string): number[] {
   return lengths
 }
 
-/** For each beginning of a text, the length of its longest proper beginning that it also ends with. */
+/** Returns, for each prefix of a text, the length of its longest proper prefix that is also a suffix. */
 function bordersOf(text: string): number[] {
   const borders = [0]
   for (let at = 1, length = 0; at < text.length; at++) {
@@ -88,14 +88,14 @@ function bordersOf(text: string): number[] {
   return borders
 }
 
-/** Length of the longest beginning of `head` that a text of at most its length ends with. */
+/** Returns the length of the longest prefix of `head` that is a suffix of a text of at most its length. */
 function matched(text: string, head: string, borders: readonly number[]): number {
   let length = 0
   for (let at = 0; at < text.length; at++) length = extended(length, text[at]!, head, borders)
   return length
 }
 
-/** Length of the longest beginning of `head` that a match of another length and one more unit end with. */
+/** Extends a match of a prefix of `head` by one character, and returns the length of the longest match. */
 function extended(length: number, unit: string, head: string, borders: readonly number[]): number {
   let from = length
   while (from > 0 && head[from] !== unit) from = borders[from - 1]!

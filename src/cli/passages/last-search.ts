@@ -8,7 +8,7 @@ import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
 import { counted } from '../terminal/output.ts'
 import type { Passage } from './hits.ts'
 
-/** A passage that a search showed: ids only, no words of the question or of a document. */
+/** Location of a passage in search results. Contains no text of the question or the document. */
 interface CitedHit {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
@@ -16,7 +16,7 @@ interface CitedHit {
   readonly chunkIndex: number | null
 }
 
-/** Runtimes whose last search is remembered. */
+/** Maximum number of runtimes whose last search is stored. */
 const runtimesMax = 8
 
 const citation = /^\[?(\d{1,4})\]?$/
@@ -27,16 +27,19 @@ function storedPath(profile: Profile): string {
   return join(profile.settingsDir, 'last-search.json')
 }
 
-/** A file that is broken means that nothing was searched. @throws UsageError  others can write it */
+/**
+ * Reads the stored searches. A corrupt file counts as empty. @throws UsageError  when others can write the
+ * file
+ */
 function remembered(profile: Profile): Remembered {
   const content = readSettings(storedPath(profile))
   return typeof content === 'string' ? bare({}) : (content as Remembered)
 }
 
 /**
- * Remember the passages of a search in the order of their numbers.
+ * Stores the passages of a search in the order of their numbers.
  *
- * @returns false where the settings folder cannot be written; the search stands all the same
+ * @returns false if the settings folder is not writable
  */
 export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boolean {
   const key = runtimeKey(profile)
@@ -50,12 +53,12 @@ export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boo
   }
 }
 
-/** Returns whether a name may be the number of a passage, such as `2` or `[2]`. */
+/** Returns true if a name can be the number of a passage, such as `2` or `[2]`. */
 function isCitation(name: string): boolean {
   return citation.test(name)
 }
 
-/** The passage that a citation such as `2` or `[2]` names in the last search; undefined when there is none. */
+/** Returns the passage with a number such as `2` or `[2]` in the last search; undefined if there is none. */
 function citedHit(profile: Profile, reference: string): CitedHit | undefined {
   const number = citation.exec(reference)?.[1]
   if (number === undefined) return undefined
@@ -63,7 +66,10 @@ function citedHit(profile: Profile, reference: string): CitedHit | undefined {
   return hit && typeof hit.documentId === 'string' ? hit : undefined
 }
 
-/** What of passages is remembered; one that belongs to no document keeps its number, and leads nowhere. */
+/**
+ * Returns the locations of passages to store. A passage without a document keeps its number, but cannot be
+ * opened.
+ */
 export function citedHits(
   { workspaceId }: { workspaceId: string },
   passages: readonly Pick<Passage, 'knowledgeBaseId' | 'documentId' | 'chunkIndex'>[],
@@ -83,7 +89,7 @@ export interface Cited {
   readonly passage?: { readonly number: string; readonly chunkIndex: number | null }
 }
 
-/** A document as `findDocument` finds it, or by the number of a passage in the last search. */
+/** Finds a document like `findDocument`, or by the number of a passage in the last search. */
 export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Cited> {
   if (base !== undefined || !isCitation(wanted))
     return { document: await findDocument(resolving, wanted, base) }
@@ -97,9 +103,10 @@ export async function findCited(resolving: Resolving, wanted: string, base?: str
 }
 
 /**
- * A document by another name than the number of a passage, which means something else after the next search.
+ * Finds a document to delete. Does not accept passage numbers, because their meaning changes with each
+ * search.
  *
- * @throws WbError document_not_found  for a number, it says so
+ * @throws WbError document_not_found  when no document matches; explains this for a number
  */
 export async function findToDelete(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
   try {
@@ -122,10 +129,10 @@ function withLastSearch(error: unknown, profile: Profile): unknown {
 }
 
 /**
- * The document that `2` or `[2]` names in the last search.
+ * Returns the document with a number such as `2` or `[2]` in the last search.
  *
- * @returns undefined where the reference is no citation, or nothing was searched that has this number
- * @throws WbError document_not_found  it is gone since
+ * @returns undefined if the reference is not a citation, or the last search has no such number
+ * @throws WbError document_not_found  when the document was deleted
  */
 async function citedDocument(
   { client, profile }: Pick<Resolving, 'client' | 'profile'>,

@@ -1,4 +1,4 @@
-/** A Markdown text as it reads. */
+/** Markdown text without its markup. */
 export interface Readable {
   readonly text: string
   readonly headings: readonly Heading[]
@@ -6,7 +6,7 @@ export interface Readable {
   readonly lineStarts: readonly number[]
 }
 
-/** A heading, and where it begins in the readable text. */
+/** A heading and its offset in the readable text. */
 export interface Heading {
   readonly title: string
   readonly at: number
@@ -19,8 +19,8 @@ const itemLine = /^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\S/
 const ruleLine = /^[ \t]*\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$/
 
 /**
- * Markdown without its markup. A heading ends with a colon, as it will run into what follows; the one that repeats the
- * title of the document is left out.
+ * Removes the markup of Markdown. Headings get a colon, because the following text continues on the same
+ * line. A heading equal to the document title is left out.
  */
 export function readMarkdown(text: string, title: string): Readable {
   const headings: Heading[] = []
@@ -50,7 +50,7 @@ export function readMarkdown(text: string, title: string): Readable {
   return { text: readable, headings, lineStarts }
 }
 
-/** What a table is headed with says little once its lines run together. */
+/** Table headers are left out, because they mean little without columns. */
 function isTableHead(line: string, next = ''): boolean {
   return tableLine.test(line) && tableLine.test(next) && ruleLine.test(next)
 }
@@ -72,7 +72,7 @@ function inline(line: string): string {
     .trim()
 }
 
-/** Headings of a Markdown text, with the offsets of their lines. */
+/** Returns the headings of a Markdown text, with the offsets of their lines. */
 export function headingsIn(text: string): Heading[] {
   const headings: Heading[] = []
   for (const { line, start, isFenced } of linesOf(text)) {
@@ -82,7 +82,7 @@ export function headingsIn(text: string): Heading[] {
   return headings
 }
 
-/** A line of a Markdown text, without its end. */
+/** A line of a Markdown text, without its line break. */
 interface SourceLine {
   readonly line: string
   readonly start: number
@@ -108,8 +108,8 @@ interface Extent {
 }
 
 /**
- * A part of a Markdown text as Markdown: what begins within code or a table has the line that begins the code, or the
- * head of the table, before it.
+ * Returns a part of a Markdown text. A part that starts inside code or a table is prefixed with the opening
+ * line of the code, or the table header.
  */
 export function partOf(text: string, { start, end }: Extent): string {
   return openedBefore(text, start) + text.slice(start, end)
@@ -129,7 +129,7 @@ function openedBefore(text: string, offset: number): string {
   return ''
 }
 
-/** A part widened to whole words, and where it begins or ends in code, a table or a heading to whole lines. */
+/** Widens a part to whole words; in code, tables and headings, to whole lines. */
 export function widened(text: string, { start, end }: Extent): Extent {
   const isWhole = /^[ \t]*\n/
   let from = start
@@ -144,7 +144,7 @@ export function widened(text: string, { start, end }: Extent): Extent {
   return { start: from, end: until }
 }
 
-/** The heading that a place stands under. */
+/** Returns the heading above an offset. */
 export function sectionAt({ headings }: Pick<Readable, 'headings'>, offset: number): Heading | undefined {
   return headings.findLast(({ at }) => at <= offset)
 }

@@ -6,19 +6,19 @@ export interface Span {
   readonly end: number
 }
 
-/** A word of a text that stands in the question too. */
+/** A word of a text that also occurs in the question. */
 export interface Match extends Span {
   readonly stem: string
 }
 
-/** What a question asks for: the stems of its words, without those that carry no topic unless there are no others. */
+/** Returns the stems of a question, without stop words unless it has only stop words. */
 export function stemsOf(question: string): ReadonlySet<string> {
   const all = [...wordSpans(question)].map(span => span.word)
   const telling = all.filter(word => !stopwords.has(word))
   return new Set((telling.length > 0 ? telling : all).map(stem))
 }
 
-/** The words of a text that match a question, in order. */
+/** Returns the words of a text that match a question, in order. */
 export function matchesIn(text: string, stems: ReadonlySet<string>): Match[] {
   const found: Match[] = []
   for (const { word, start, end } of wordSpans(text)) {

@@ -6,7 +6,7 @@ import { counted } from '../terminal/output.ts'
 import { countItems } from '../terminal/take.ts'
 import type { Everywhere } from './everywhere.ts'
 
-/** Flags of a search that leave out what they do not ask for. */
+/** Search flags that exclude results. */
 interface Narrowing {
   filter?: string
   where?: string[]
@@ -14,7 +14,7 @@ interface Narrowing {
   mode?: string
 }
 
-/** What is said when nothing was found: of how many documents, and one thing to try. */
+/** Describes an empty result: the number of documents searched, and one suggestion. */
 export async function nothingFound(search: {
   client: Client
   base: KnowledgeBase | Everywhere

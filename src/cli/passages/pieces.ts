@@ -1,19 +1,22 @@
 import { displayWidth } from '../terminal/terminal-text.ts'
 import type { Span } from './matches.ts'
 
-/** A part of a text that no line break may cut. */
+/** A part of a text that is never split across lines. */
 export interface Piece extends Span {
-  /** Cells that it takes in a terminal. */
+  /** Width in terminal columns. */
   readonly width: number
-  /** A blank stands before it. */
+  /** True if white space precedes it. */
   readonly spaced: boolean
 }
 
-/** Scripts that write no blanks between words. */
+/** Scripts without spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-/** The words of a text with what clings to them: runs between blanks, and by a dictionary where there are no blanks. */
+/**
+ * Splits a text into words with their punctuation: at white space, or by a dictionary for scripts without
+ * spaces.
+ */
 export function piecesOf(text: string): Piece[] {
   const pieces: Piece[] = []
   for (const { 0: run, index } of text.matchAll(/\S+/g))

@@ -1,7 +1,7 @@
 import { UsageError } from '../faults.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** How `--mode` maps onto a search request. @see docs/searching.md */
+/** Search options of each `--mode`. @see docs/searching.md */
 const modes = {
   hybrid: { hybrid: true },
   lexical: { hybrid: true, lexicalWeight: 1 },
@@ -11,18 +11,18 @@ const modes = {
 export type Mode = keyof typeof modes
 export const modeNames = ['hybrid', 'lexical', 'vector'] as const satisfies readonly Mode[]
 
-/** How passages are ranked; what is left out is the choice of the runtime. */
+/** Ranking options. Omitted options use the default of the runtime. */
 export interface Ranking {
   readonly mode?: Mode
-  /** Share of the words, 0 to 1. */
+  /** Weight of the lexical score, 0 to 1. */
   readonly lexicalWeight?: number
   readonly rerank?: boolean
 }
 
 /**
- * The part of a search request that says how passages are ranked.
+ * Returns the ranking options of a search request.
  *
- * @throws UsageError  a weight where only words or only meaning count
+ * @throws UsageError  when a weight is combined with a mode that ranks by words or vectors only
  */
 export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
   if (lexicalWeight === undefined) return { ...(mode && modes[mode]), rerank }
@@ -32,8 +32,8 @@ export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
 }
 
 /**
- * @param everywhere  how all knowledge bases are searched: what is typed before the question
- * @throws UsageError  words that are no question, or a saved filter that no knowledge base is named for
+ * @param everywhere  command to search all knowledge bases, up to the question
+ * @throws UsageError  when the words are not a question, or a saved filter is given without a knowledge base
  */
 export function refuseUnclear(
   words: readonly string[],
@@ -51,7 +51,7 @@ export function refuseUnclear(
     ])
 }
 
-/** The other thing that may be meant: the first word names the knowledge base. */
+/** Suggests the command for an alternative meaning: the first word is the knowledge base. */
 function butFirst([first, ...rest]: readonly string[]): string {
   return `wb kb search ${first} "${rest.join(' ')}"`
 }

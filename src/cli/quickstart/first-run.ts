@@ -8,8 +8,8 @@ import { agree } from '../terminal/ask.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
- * Ask who types `wb` alone, and has nothing yet, whether this folder shall be searched. A home folder and the root of a
- * disk are nobody's documents, and are not offered.
+ * Offers to search the working directory when `wb` is used for the first time without arguments. Home folders
+ * and the root of a disk are not offered.
  */
 export async function wantsThisFolder(io: Io): Promise<boolean> {
   const { cwd: folder, env } = io
@@ -19,13 +19,13 @@ export async function wantsThisFolder(io: Io): Promise<boolean> {
   return agree(io, question, new AbortController().signal, false)
 }
 
-/** True where no runtime is named and none has ever kept anything. */
+/** True if no runtime is configured and the data directory is empty. */
 async function isUntouched({ url, config, dataDir }: Profile): Promise<boolean> {
   if (url !== undefined || config.variable !== undefined || !isBare(dataDir)) return false
   return (await findLocalServer(dataDir)) === undefined && holdsNothing(dataDir)
 }
 
-/** What any command makes in a data directory that only asks something there. */
+/** Files that commands create in a data directory even if they store nothing. */
 const madeByAsking = /^workbase\.db(?:-wal|-shm|\.id)?$|^serve\.lock$|^uploads$/
 
 function isBare(folder: string): boolean {

@@ -10,26 +10,26 @@ import { typedPath } from '../typed-path.ts'
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
 export const shippedQuestion = 'where is my data stored'
-/** Another one. */
+/** Another question that the shipped documents answer. */
 export const nextShippedQuestion = 'how do I back up'
 const nameCharsMax = 48
 
-/** What a quickstart will do. */
+/** Plan of a quickstart. */
 export interface Plan {
   readonly intake: Intake
   readonly name: string
-  /** Undefined: the first document says what can be asked. */
+  /** Undefined if the question is derived from the first documents. */
   readonly question: string | undefined
-  /** The documents of the package are read. */
+  /** True if the documents of the package are used. */
   readonly isShipped: boolean
-  /** The folder that was named holds nothing to read, so the documents of the package stand in. */
+  /** Folder that contains no readable files, so the documents of the package are used instead. */
   readonly emptyFolder?: string
 }
 
 /**
- * What the words after `quickstart` mean: a folder, a question, both, or neither.
+ * Interprets the arguments of `quickstart`: a folder, a question, both, or neither.
  *
- * @throws UsageError  the folder is none
+ * @throws UsageError  when the folder is not a folder
  */
 export async function planOf(
   first: string | undefined,
@@ -54,10 +54,10 @@ export async function planOf(
   return { intake, name: nameAfter(resolve(cwd, folder)), question, isShipped: false }
 }
 
-/** References that are looked up rather than asked: they hold a little of every question and answer none. */
+/** Reference pages, which match every question a little and answer none. */
 const apart = ['benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
 
-/** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
+/** Plans to use the user documentation of the package. Subfolders are for contributors. */
 async function shipped(question: string | undefined, cwd: string): Promise<Plan> {
   const folder = join(packageRoot(), 'docs')
   const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !apart.includes(name))
@@ -71,7 +71,7 @@ async function isFolder(path: string): Promise<boolean> {
   return found?.isDirectory() ?? false
 }
 
-/** A folder's name as that of a knowledge base: letters, digits and underscores after a letter. */
+/** Derives the name of a knowledge base from a folder: letters, digits and underscores after a letter. */
 export function nameAfter(folder: string): string {
   const plain = basename(folder)
     .normalize('NFKD')

@@ -19,10 +19,10 @@ import { countItems } from '../terminal/take.ts'
 import { pad, plainLine } from '../terminal/terminal-text.ts'
 import { nextShippedQuestion, type Plan, shippedQuestion } from './plan.ts'
 
-/** Passages that a first answer shows. */
+/** Number of passages in the first answer. */
 const passagesShown = 3
 
-/** What a quickstart works with. */
+/** Dependencies of a quickstart. */
 export interface Parts {
   readonly client: Client
   readonly signal: AbortSignal
@@ -30,28 +30,28 @@ export interface Parts {
   readonly output: Output
   readonly profile: Profile
   readonly runtime: ResolvedRuntime
-  /** Fit the embedder before the question is asked. */
+  /** True to train the embedder before the search. */
   readonly wait: boolean
 }
 
-/** What a quickstart came to. */
+/** Result of a quickstart. */
 export interface Started {
   readonly workspace: Workspace
   readonly base: KnowledgeBase
-  /** The workspace was named, or there is no other, so that none need be added. */
+  /** True if commands use this workspace by default, so that suggestions need not name it. */
   readonly isMeant: boolean
   readonly held: { readonly documents: number; readonly chunks: number | undefined }
   readonly summary: Summary
   readonly question: string
-  /** Another question, which can be asked next. */
+  /** Suggested next question. */
   readonly nextQuestion: string
   readonly passages: readonly Passage[]
 }
 
 /**
- * Make what is missing, ingest, and ask; each step is told when it is done.
+ * Creates what is missing, ingests, and searches. Reports each completed step.
  *
- * @throws whatever broke the ingest off, after what was done was told
+ * @throws the error that interrupted the ingest, after its completed work is reported
  */
 export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   const { client, signal, progress, output, profile, runtime } = parts
@@ -90,10 +90,10 @@ function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs 
 }
 
 /**
- * Lines to type next; each works as it stands.
+ * Returns commands to try next.
  *
  * @param program  words that start this program
- * @param kind     of the runtime that was used; one inside a command has no pages to open
+ * @param kind     kind of the runtime; one inside a command has no pages to open
  */
 export function nextLines(
   { base, workspace, isMeant, nextQuestion, passages }: Started,
@@ -117,7 +117,7 @@ export function nextLines(
   return lines.map(([line, about]) => (fits ? `    ${pad(line, column)}${about}` : `    ${line}`))
 }
 
-/** The workspace and the knowledge base of a quickstart, made where they are missing. */
+/** Returns the workspace and knowledge base, and creates missing ones. */
 async function prepare(
   client: Client,
   named: string | undefined,
@@ -135,7 +135,7 @@ async function prepare(
   return { workspace, base, isMeant: named !== undefined || all.length === (known ? 1 : 0) }
 }
 
-/** How much a knowledge base holds. */
+/** Counts the contents of a knowledge base. */
 async function holdings(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
   const params = { workspaceId, knowledgeBaseId }
   const { embedder } = await client.call(kb.show, { params })
@@ -144,8 +144,8 @@ async function holdings(client: Client, { workspaceId, knowledgeBaseId }: Knowle
 }
 
 /**
- * Returns the question to ask now, and another. Of a knowledge base that nothing is known of, the names of the first
- * documents can be asked.
+ * Returns the question to ask now, and another. For a knowledge base with unknown contents, they come from
+ * the names of the first documents.
  */
 async function questions(
   client: Client,
@@ -165,7 +165,7 @@ function questionAfter(document: Document): string {
     .replace(/[-_/]+/g, ' ')
 }
 
-/** Where the runtime is and what it stores where, in a few words each. */
+/** Describes the address of the runtime and where it stores data. */
 export function placeOf(
   { kind, baseUrl }: Pick<ResolvedRuntime, 'kind' | 'baseUrl'>,
   dataDir: string,

@@ -1,4 +1,4 @@
-/** Lines of a log that wait until the line that a program waits for was written. */
+/** Log that buffers lines until the startup line for other programs is written. */
 export class HeldLog {
   #held: string[] | undefined = []
 
@@ -9,7 +9,7 @@ export class HeldLog {
     else this.stream.write(line)
   }
 
-  /** Write what has waited, and from now on every line at once. */
+  /** Writes the buffered lines, and stops buffering. */
   release(): void {
     for (const line of this.#held ?? []) this.stream.write(line)
     this.#held = undefined

@@ -1,6 +1,9 @@
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** A line of the log as a person reads it: a request that a dependency failed is told in words, all else as it is. */
+/**
+ * Formats a log line for a terminal. Requests that failed because of a dependency are explained; other lines
+ * are unchanged.
+ */
 export function logLine(line: string): string {
   const { level, msg, method, route, status, reason, code, requestId } = fieldsOf(line)
   if (level !== 'warn' || msg !== 'request') return line.trimEnd()

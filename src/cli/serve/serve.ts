@@ -33,17 +33,18 @@ export interface ServeFlags {
   allowOpenAccess: boolean
 }
 
-/** What is said of a server, and where its log goes. */
+/** Startup and shutdown messages of a server, and the target of its log. */
 export interface ServeVoice extends Told {
   voice(config: LocalConfig): Voice
 }
 
 /**
- * Serve a data directory; where its control plane cannot be opened, in rescue mode.
+ * Serves a data directory; in rescue mode if its control plane cannot be opened.
  *
- * @throws UsageError        a configuration file lies here that nobody named; an open runtime on an open network
- * @throws WbError conflict  another server has the data directory, or another process the port
- * @throws control_plane_unavailable  the data directory cannot be written
+ * @throws UsageError                 when an untrusted configuration file is found, or the server would be
+ * open to the network without authentication
+ * @throws WbError conflict           when another server uses the data directory, or another process the port
+ * @throws control_plane_unavailable  when the data directory is not writable
  */
 export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
   const config = await readConfig(profile, io, flags)
@@ -72,7 +73,7 @@ export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: S
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
       refuseAddress(error, { host, port, named: namedConfig(profile) }),
     )
-    // Else the process would go on with it, whatever it says.
+    // Otherwise the process would stay alive after an error.
     undo.unshift(() => listening.close(0))
     const endOnException = keepServing(io.signals, () => (serving?.runtime ?? runtime).app.log)
     undo.unshift(endOnException)
@@ -103,9 +104,9 @@ export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: S
 }
 
 /**
- * The configuration as it is now, for a server that keeps its address.
+ * Reads the configuration again for a restart on the same address.
  *
- * @throws UsageError, validation_error  what would stop a start with it
+ * @throws UsageError, validation_error  when the server could not start with it
  */
 async function readAgain(profile: Profile, io: Io, flags: ServeFlags, host: string): Promise<LocalConfig> {
   await requireStillTrusted(profile)
@@ -151,7 +152,10 @@ function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string 
   return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
 }
 
-/** @throws UsageError a file cannot be read, holds something else, or the key belongs to another certificate */
+/**
+ * @throws UsageError  when a file cannot be read or has other content, or the key does not match the
+ * certificate
+ */
 function readCertificate({ cert, key }: { cert: string; key: string }, cwd: string): string {
   const certificate = readPem('--https-cert', cert, cwd, text => new X509Certificate(text))
   const secret = readPem('--https-key', key, cwd, text => createPrivateKey(text))
@@ -181,7 +185,7 @@ function readPem<T>(
   }
 }
 
-/** The flag by which the same configuration is named again. */
+/** Returns the flag that selects the same configuration. */
 function namedConfig({ config: { flag } }: Profile): string {
   return flag === undefined ? '' : ` --config ${shellWord(flag)}`
 }

@@ -1,14 +1,14 @@
 import { systemClock } from '../../base/clock.ts'
 import type { Listening, LocalConfig, Served } from '../local.ts'
 
-/** Requests in flight are given this long to finish. */
+/** Time that requests in flight get to finish. */
 const drainMs = 10_000
 
-/** What is said while a server serves. */
+/** Callbacks for the state of a server. */
 export interface Told {
   restarting(): void
   restarted(serving: Serving): void
-  /** The server goes on as it was. */
+  /** Called when a restart failed and the server continues unchanged. */
   notRestarted(error: unknown): void
 }
 
@@ -16,20 +16,20 @@ export interface ServingParts {
   readonly config: LocalConfig
   readonly runtime: Served
   readonly listening: Listening
-  /** No other machine can connect. */
+  /** True if other machines cannot connect. */
   readonly loopback: boolean
   readonly told: Told
-  /** The configuration as it is now. @throws what would stop a start with it */
+  /** Reads the current configuration. @throws the error that would prevent a start with it */
   read(): Promise<LocalConfig>
-  /** A runtime to go on with, in rescue mode if need be. */
+  /** Opens a runtime, in rescue mode if necessary. */
   open(config: LocalConfig): Promise<Served>
-  /** Let go of the data directory. */
+  /** Releases the data directory. */
   release(): void
 }
 
 /**
- * A runtime that answers on a port, and is exchanged for another one on request. The process, its lock of the data
- * directory and the port stay: nobody else gets them in between, and a signal ends whatever is there.
+ * A runtime that listens on a port and can be replaced by a new one. The process, the port and its lock of
+ * the data directory are kept during the replacement, and a signal stops the current runtime.
  */
 export class Serving {
   readonly #parts: ServingParts
@@ -51,7 +51,7 @@ export class Serving {
     return this.#parts.loopback
   }
 
-  /** Open the runtime anew. Where the new configuration would not start, all stays as it is. */
+  /** Replaces the runtime. If the new configuration is invalid, the current runtime continues. */
   restart(): void {
     if (this.#isEnding) return
     this.#restarting ??= this.#exchange().finally(() => {
@@ -76,7 +76,7 @@ export class Serving {
     told.restarted(this)
   }
 
-  /** Refuse new requests, finish those in flight, and let go of everything. */
+  /** Rejects new requests, waits for those in flight, and releases all resources. */
   async stop(): Promise<void> {
     this.#isEnding = true
     await this.#restarting
@@ -86,7 +86,7 @@ export class Serving {
   }
 }
 
-/** Let a runtime go; one that takes too long goes on by itself. */
+/** Closes a runtime. Stops waiting after {@link drainMs}. */
 async function closed(runtime: Served): Promise<void> {
   const late = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
   await Promise.race([runtime.close(), late])

@@ -9,7 +9,7 @@ import type { ServeVoice } from './serve.ts'
 import type { Serving } from './serving.ts'
 import { openWarning, welcome } from './welcome.ts'
 
-/** What `wb serve` says: to a person, or with `--json` in lines of JSON on stdout. */
+/** Messages of `wb serve`: text for a terminal, or JSON lines on stdout with `--json`. */
 export class ServeTold implements ServeVoice {
   readonly #log: HeldLog
 
@@ -25,7 +25,7 @@ export class ServeTold implements ServeVoice {
     return this.output.filters ? { write: line => this.#tell(JSON.parse(line)) } : this.io.stdout
   }
 
-  /** A line of JSON. An expression that is not for it is told, and ends no server. */
+  /** Prints a JSON line. Reports an error of the filter expression without ending the server. */
   #tell(value: unknown): void {
     try {
       this.output.line(value)
@@ -34,7 +34,7 @@ export class ServeTold implements ServeVoice {
     }
   }
 
-  /** In a terminal without `--verbose` a request that was refused is a line to read; the log has the rest. */
+  /** Formats log lines for a terminal without `--verbose`. The log contains the details. */
   #forPeople(): { write(line: string): unknown } {
     if (this.about.verbose || !this.io.stderr.isTTY) return this.io.stderr
     return { write: line => this.output.trace(logLine(line)) }
@@ -45,7 +45,7 @@ export class ServeTold implements ServeVoice {
     return { level: this.output.json ? config.runtime.logLevel : forPeople, stream: this.#log }
   }
 
-  /** The first that is said; what was logged before it follows. */
+  /** Prints the first message, and then the log lines before it. */
   async begun(serving: Serving): Promise<void> {
     const { output } = this
     if (serving.runtime.fault !== undefined) this.#rescue(serving)
@@ -57,7 +57,7 @@ export class ServeTold implements ServeVoice {
     for (const warning of serving.config.warnings) output.warn(`  ! ${warning}`)
   }
 
-  /** Let the log go on: it began, or it failed. */
+  /** Stops buffering the log, after a start or a failure. */
   release(): void {
     this.#log.release()
   }
@@ -111,7 +111,7 @@ export class ServeTold implements ServeVoice {
   }
 }
 
-/** What to type once the cause is mended. */
+/** Returns the command to run when the problem is fixed. */
 function wayOut({ config: { auth } }: LocalConfig): string {
   const restart = 'wb api POST /setup/restart    in another terminal, once the cause is mended'
   if (auth.mode === 'disabled') return restart

@@ -7,15 +7,15 @@ import { shellWord } from '../terminal/shell-word.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 
-/** A server that has begun, and what it says of itself. */
+/** Details of a started server. */
 export interface Begun extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
   dataDir: string
-  /** Another terminal finds the data directory by itself. */
+  /** True if commands in another terminal find the data directory without a flag. */
   isUsualPlace: boolean
   version: string
 }
 
-/** The block that a person reads: where it answers, what lies where, who may call, and what to type next. */
+/** Returns the startup text: address, data, authentication and next commands. */
 export async function welcome(begun: Begun, style: Style): Promise<string> {
   const { url, runtime, dataDir, version } = begun
   const { workspaces } = await asked<{ workspaces: number }>(runtime, '/readyz')
@@ -39,7 +39,7 @@ async function asked<T>(runtime: Served, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
 }
 
-/** Who may call, and how they prove who they are. */
+/** Describes the callers that are allowed, and how they authenticate. */
 async function auth({ loopback, config, runtime }: Begun): Promise<Record<string, string>> {
   const { mode, bootstrapTokenRef, oidc } = config.config.auth
   if (mode === 'disabled') return { callers: anyone(loopback) }
@@ -76,7 +76,7 @@ function waysOf(runtime: Served): Promise<Pick<AuthConfig, 'modes' | 'loginPath'
   return asked(runtime, '/auth/config')
 }
 
-/** What must not be overlooked: that nobody is asked who they are, where what they change stays. */
+/** Returns a warning if the server stores data without authentication. */
 export async function openWarning({ loopback, config, dataDir }: Begun): Promise<string | undefined> {
   const { controlPlane, auth } = config.config
   if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined

@@ -5,10 +5,10 @@ import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** What binds a service, as lines that show it. */
+/** Maximum number of lines for resources that use a service. */
 const shownMax = 8
 
-/** A refusal to delete a service that is bound names what binds it; any other error stays as it is. */
+/** Adds the resources that use a service to the error of its deletion. Returns other errors unchanged. */
 export async function namingBinders(
   error: unknown,
   client: Client,

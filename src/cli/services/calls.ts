@@ -8,7 +8,7 @@ import { kinds, type Service, type ServiceType, serviceTypes } from './kinds.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** Calls on services of any type; the four differ in their fields alone. */
+/** API calls for services of any type. The types differ only in their fields. */
 export class ServiceCalls {
   constructor(
     private readonly client: Client,
@@ -60,10 +60,10 @@ export class ServiceCalls {
   }
 
   /**
-   * The service that is meant, by id or name.
+   * Finds a service by ID or name.
    *
-   * @throws WbError     the type's not-found code, with what was probably meant
-   * @throws UsageError  several could be meant
+   * @throws WbError     with the not-found code of the type, when no service matches; suggests a similar name
+   * @throws UsageError  when several services match
    */
   async find(wanted: string, type: ServiceType | undefined, { choose }: Resolving): Promise<Service> {
     const types = type ? [type] : serviceTypes

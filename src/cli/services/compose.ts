@@ -5,7 +5,7 @@ import { UsageError } from '../faults.ts'
 import type { Named } from '../find/resolve.ts'
 import { kinds, type ServiceType, serviceTypes, typeOfPreset } from './kinds.ts'
 
-/** How what is missing is asked for; a usage error where nobody can answer. */
+/** Prompts for missing values. Throws a usage error if the user cannot be prompted. */
 export interface Asker {
   readonly client: Client
   readonly canAsk: boolean
@@ -20,7 +20,7 @@ export interface Asker {
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** The type that was named, or that a preset implies. */
+/** Returns the type that was given, or the type of the preset. */
 export async function typeOf(
   asker: Asker,
   given: string | undefined,
@@ -38,7 +38,7 @@ export async function typeOf(
   return (await asker.wantOneOf('--type', given ?? implied, 'Which kind?', choices)) as ServiceType
 }
 
-/** The fields of a new service: those of a preset, those that were given, and those that have to be asked for. */
+/** Returns the fields of a new service from its preset, flags and prompts. */
 export async function compose(
   asker: Asker,
   type: ServiceType,
@@ -68,7 +68,7 @@ async function presetOf(asker: Asker, type: ServiceType, given: string | undefin
   return chosen ? presets[chosen] : {}
 }
 
-/** What the runtime can call; undefined where a person has to know. */
+/** Returns the values that the runtime supports; undefined if the user has to type one. */
 async function choicesOf(
   { client, canAsk }: Asker,
   type: ServiceType,
@@ -81,7 +81,7 @@ async function choicesOf(
   if (type !== 'llm' || field !== 'modelName' || !isChatProvider(String(provider))) return undefined
   const name = String(provider) as (typeof chatProviders)[number]
   const baseUrl = typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined
-  // A server of one's own has other models than the provider whose API it speaks; Ollama can be asked for them.
+  // A custom server has other models than the provider with the same API. Only Ollama can list them.
   if (baseUrl !== undefined && name !== 'ollama') return undefined
   const { models } = await client.call(llmModels.list, { query: { provider: name, baseUrl } })
   return models.map(({ id, name: title }) => ({ id, name: title === id ? id : `${id}  ${title}` }))

@@ -9,7 +9,7 @@ export const typeFlag = Flags.option({
   summary: 'kind of service',
 })()
 
-/** Fields that a flag of their own sets, and the types that have them; every other one is set with `--set`. */
+/** Fields with a separate flag, and the types that have them. Other fields are set with `--set`. */
 const fields: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {
   description: ['description', serviceTypes],
   status: ['status', serviceTypes],
@@ -33,7 +33,7 @@ const fields: Readonly<Record<string, readonly [field: string, types: readonly S
   stop: ['stop', ['llm']],
 }
 
-/** What services are made of. */
+/** Flags for the fields of services. */
 export const fieldFlags = {
   description: Flags.string({ summary: 'what it is for' }),
   status: Flags.string({
@@ -65,9 +65,9 @@ export const fieldFlags = {
 type Given = Readonly<Record<string, unknown>>
 
 /**
- * The fields that flags set.
+ * Returns the fields that the flags set.
  *
- * @throws UsageError  services of the type have no such field
+ * @throws UsageError  when services of the type have no such field
  */
 export function fieldsOf(given: Given, type: ServiceType): Record<string, unknown> {
   const body: Record<string, unknown> = {}

@@ -10,15 +10,15 @@ import {
 export const serviceTypes = ['chunking', 'embedding', 'reranking', 'llm'] as const
 export type ServiceType = (typeof serviceTypes)[number]
 
-/** A service of any type, as a person meets it. */
+/** A service of any type. */
 export interface Service {
   readonly type: ServiceType
   readonly id: string
-  /** As the API has it. */
+  /** Record as returned by the API. */
   readonly record: Readonly<Record<string, unknown>> & { readonly name: string }
 }
 
-/** What tells one type of service from another. */
+/** Properties of a service type. */
 interface Described {
   readonly one: string
   readonly idField: string
@@ -28,9 +28,9 @@ interface Described {
     | typeof embeddingServices
     | typeof rerankingServices
     | typeof llmServices
-  /** Bodies of services that are known by name. */
+  /** Request bodies of presets by name. */
   readonly presets: Readonly<Record<string, object>>
-  /** Fields that must be given, with the flags that give them. */
+  /** Required fields and their flags. */
   readonly required: Readonly<Record<string, string>>
 }
 
@@ -71,7 +71,7 @@ export const kinds: Readonly<Record<ServiceType, Described>> = {
   },
 }
 
-/** The type that a preset is of. */
+/** Returns the type of a preset. */
 export function typeOfPreset(name: string): ServiceType | undefined {
   return serviceTypes.find(type => name in kinds[type].presets)
 }

@@ -1,8 +1,8 @@
 import type { ChatProvider } from '../../contract/providers.ts'
 
 /**
- * Why a list of models is ours and not the provider's, and what to do. The runtime asks every provider that tells its
- * models without a key: all but OpenAI.
+ * Explains why a model list is built in instead of the provider's, and how to change that. The runtime
+ * requests the list from every provider that offers it without a key: all but OpenAI.
  */
 export function whyOurs(provider: ChatProvider): readonly string[] {
   if (provider === 'openai')

@@ -1,14 +1,17 @@
 import type { Client } from '../../client/client.ts'
 import { isNotMine, release, releaseLine, type Use } from './release.ts'
 
-/** Who is asked, and told. */
+/** Callbacks that prompt and inform the user. */
 interface Offering {
   readonly client: Client
   agree(question: string): Promise<boolean>
   note(line: string): void
 }
 
-/** In a terminal the release of a secret is offered; elsewhere, and where it is for somebody else, its line is told. */
+/**
+ * Offers to release a secret in a terminal. Otherwise, or if the user lacks the permission, prints the
+ * command.
+ */
 export async function offerRelease(
   { client, agree, note }: Offering,
   use: Use,

@@ -5,13 +5,16 @@ import { type SecretRelease, secretReleases } from '../../contract/releases.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import type { Service } from './kinds.ts'
 
-/** A reference, and the host that its secret would go to. */
+/** A secret reference, and the host that would receive the secret. */
 export interface Use {
   readonly ref: string
   readonly host: string
 }
 
-/** The secret that a service would send somewhere, unless everybody may send that one there. */
+/**
+ * Returns the secret that a service would send, and its host. Returns undefined if every workspace may send
+ * it there.
+ */
 export function useOf({ record }: Service): Use | undefined {
   const ref = record.credentialRef
   const provider = String(record.provider)
@@ -21,15 +24,15 @@ export function useOf({ record }: Service): Use | undefined {
   return hostOfProviderKey.get(ref) === host ? undefined : { ref, host }
 }
 
-/** The line that releases a secret. */
+/** Returns the command that releases a secret. */
 export function releaseLine({ ref, host }: Use): string {
   return `wb services allow ${shellWord(ref)} --host ${shellWord(host)}`
 }
 
 /**
- * Release a secret, for the records of a workspace or of all.
+ * Releases a secret for the records of one workspace or all workspaces.
  *
- * @returns undefined for one that is released so already
+ * @returns undefined if the secret is already released
  */
 export async function release(
   client: Client,
@@ -44,7 +47,7 @@ export async function release(
   }
 }
 
-/** Whether a failure says that somebody else has to do it. */
+/** Returns true if the error means that another user must release it. */
 export function isNotMine(error: unknown): boolean {
   return error instanceof WbError && ['unauthorized', 'forbidden'].includes(error.code)
 }

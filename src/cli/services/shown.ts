@@ -7,7 +7,7 @@ function cell(record: Service['record'], field: string): Cell {
   return (record[field] ?? null) as Cell
 }
 
-/** What a service works with: its model, or its chunker. */
+/** Returns the model of a service, or its chunker. */
 function does({ record }: Service): string {
   const parts = [record.provider ?? record.engine, record.modelName ?? record.strategy]
   return parts.filter(Boolean).join(' ')
@@ -31,7 +31,7 @@ const told: Readonly<Record<string, string>> = {
   modelName: 'model',
 }
 
-/** Every field that a service has, in words. */
+/** Returns all fields of a service to show. */
 export function serviceFields({ type, id, record }: Service): Record<string, Field> {
   const shown: Record<string, Field> = { id, type }
   for (const [field, value] of Object.entries(record)) {

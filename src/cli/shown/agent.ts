@@ -5,16 +5,15 @@ import type { Fields } from './resources.ts'
 import { wordOf } from './rule-word.ts'
 import { type Names, nameIn, toolWord } from './tool.ts'
 
-/** What an agent is bound to, as people call it. */
+/** Names of the resources that an agent uses. */
 export interface AgentNames {
-  /** Its id where it is gone; undefined where the agent names none. */
+  /** Name of the LLM service, or its ID if it was deleted; undefined if the agent has none. */
   readonly llmService: string | undefined
   readonly knowledgeBases: Names
-  /** MCP servers. */
   readonly servers: Names
 }
 
-/** The fields of an agent that a person reads. What has no name any more keeps its id. */
+/** Returns the fields of an agent to show. Deleted resources are shown by ID. */
 export function agentFields(agent: Agent, { llmService, knowledgeBases, servers }: AgentNames): Fields {
   const toolNames = agent.toolIds.map(id => toolWord(id, servers))
   return {
@@ -50,7 +49,7 @@ function rulesOf({ toolRules = {} }: Agent, servers: Names): string {
     .join(', ')
 }
 
-/** The fields of a conversation that a person reads. */
+/** Returns the fields of a conversation to show. */
 export function conversationFields(
   conversation: Conversation,
   agent: string,

@@ -9,14 +9,14 @@ const kinds = {
   system: 'system',
 } as const
 
-/** Who did it: the label or id, and what kind of caller that is. */
+/** Returns the label or ID of the caller, and its type. */
 export function whoDid({ subject }: Pick<AuditRecord, 'subject'>): string {
   if (!subject) return ''
   const name = subject.label ?? subject.id
   return name === null ? kinds[subject.type] : `${name} (${kinds[subject.type]})`
 }
 
-/** On what it was done; of a refusal and a failure, why it came to that. */
+/** Returns the target of an action, and for a refusal or failure its reason. */
 export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
   if (!details) return ''
   const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
@@ -31,9 +31,9 @@ export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outc
 }
 
 /**
- * What a person reads of a record in a line.
+ * Returns the columns of an audit record.
  *
- * @param everywhere  the records are of the whole runtime
+ * @param everywhere  true for records of the whole runtime
  */
 export function auditColumns(everywhere: boolean): Record<string, Column<AuditRecord>> {
   return {

@@ -4,7 +4,7 @@ import { keyWords } from '../keys/words.ts'
 import type { Column } from '../terminal/output.ts'
 import type { Fields } from './resources.ts'
 
-/** Whether a key works, and if not, why. */
+/** Returns the state of a key. */
 export function keyState(
   { revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>,
   nowMs: number,
@@ -14,8 +14,8 @@ export function keyState(
 }
 
 /**
- * Whether a key lives out its grace: a later one is who it is, by its name and with its rights, was made when it was
- * given its end, and outlives it.
+ * Returns true if a key is in its grace period: a later key has the same name and permissions, was created
+ * when this key's expiration was set, and outlives it.
  */
 export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
   const { expiresAt } = key
@@ -32,7 +32,7 @@ export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
   )
 }
 
-/** What a person decides by in a list of keys. */
+/** Returns the columns of a list of keys. */
 export function keyColumns(all: readonly ApiKey[], nowMs: number): Record<string, Column<ApiKey>> {
   const works = (key: ApiKey) => keyState(key, nowMs) === 'active'
   return {
@@ -47,7 +47,7 @@ export function keyColumns(all: readonly ApiKey[], nowMs: number): Record<string
   }
 }
 
-/** The fields of a key that a person reads. */
+/** Returns the fields of a key to show. */
 export function keyFields(key: ApiKey, nowMs: number): Fields {
   const { may, mayNot } = keyWords(key.scopes)
   return {

@@ -6,7 +6,7 @@ import { count, counted, type Field } from '../terminal/output.ts'
 
 export type Fields = Record<string, Field>
 
-/** The fields of a workspace that a person reads. */
+/** Returns the fields of a workspace to show. */
 export function workspaceFields(workspace: Workspace): Fields {
   return {
     id: workspace.workspaceId,
@@ -23,7 +23,7 @@ export function workspaceFields(workspace: Workspace): Fields {
   }
 }
 
-/** The fields of a knowledge base that a person reads. */
+/** Returns the fields of a knowledge base to show. */
 export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder }): Fields {
   return {
     id: base.knowledgeBaseId,
@@ -44,7 +44,7 @@ function embedderState({ state, chunks, fittedChunks }: Embedder): string {
   return `${state}, ${counted(chunks, 'chunk')}`
 }
 
-/** The fields of a saved filter that a person reads. */
+/** Returns the fields of a saved filter to show. */
 export function filterFields(saved: KnowledgeFilter): Fields {
   return {
     id: saved.knowledgeFilterId,
@@ -56,17 +56,17 @@ export function filterFields(saved: KnowledgeFilter): Fields {
   }
 }
 
-/** What a document is called: its title, its file, the name it had where it came from, or its id. */
+/** Returns the title of a document, else its file name, source ID or ID. */
 export function documentName(document: Document): string {
   return titleOf(document) || document.sourceFilename || document.sourceDocId || document.documentId
 }
 
-/** The title of a document; undefined where it has none. */
+/** Returns the title of a document; undefined if it has none. */
 export function titleOf({ metadata }: Document): string | undefined {
   return (typeof metadata.title === 'string' && metadata.title.trim()) || undefined
 }
 
-/** The fields of a document that a person reads. */
+/** Returns the fields of a document to show. */
 export function documentFields(document: Document): Fields {
   const { title, ...rest } = document.metadata
   return {

@@ -1,17 +1,17 @@
 import { ofServer } from '../../contract/tool-ids.ts'
 import { isId } from '../id.ts'
 
-/** Names by id. */
+/** Names by ID. */
 export type Names = Readonly<Record<string, string>>
 
-/** The name of an id; undefined of one that has none, also where every object has something by that name. */
+/** Returns the name of an ID, or undefined. Ignores inherited properties. */
 export function nameIn(names: Names, id: string): string | undefined {
   return Object.hasOwn(names, id) ? names[id] : undefined
 }
 
 /**
- * A tool as it is named on the command line: `SERVER/TOOL` for one of an MCP server, else its id. One whose server is
- * gone keeps its id; the id of a server that the configuration declares is its name.
+ * Returns the name of a tool on the command line: `SERVER/TOOL` for a tool of an MCP server, else its ID. If
+ * the server was deleted, returns the ID. A server declared in the configuration has its ID as its name.
  *
  * @param servers  names of MCP servers
  */

@@ -4,7 +4,7 @@ import { count, counted, type Field } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Counts, Seen, Status } from './status.ts'
 
-/** What a person reads of a status. */
+/** Returns the fields of a status to show. */
 export function statusFields({ status, noWorkspace, tokens }: Seen): Record<string, Field> {
   const { runtime, workspace, counts, jobs, you } = status
   return {
@@ -26,7 +26,7 @@ function knowledge({ knowledgeBases, documents, chunks, complete }: Counts): str
   return `${counted(knowledgeBases, 'knowledge base')}, ${complete ? '' : 'at least '}${held}`
 }
 
-/** What has ended well is no news. */
+/** Omits jobs that have succeeded. */
 function jobsLine({ running, pending, failed }: NonNullable<Status['jobs']>): string {
   const told = [
     running > 0 && `${count(running)} running`,

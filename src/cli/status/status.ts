@@ -16,28 +16,28 @@ import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
 import { callerOf } from '../sign-in/identity.ts'
 import { countItems } from '../terminal/take.ts'
 
-/** Documents and jobs that are read to count them; it is done every two seconds. */
+/** Maximum number of documents or jobs to count. The count can run every two seconds. */
 const countedMax = 2_000
-/** Knowledge bases whose documents are counted. */
+/** Maximum number of knowledge bases whose documents are counted. */
 const basesMax = 20
 
 const page = { limit: limits.pageMax }
 
-/** How a runtime is, and what the caller has there. */
+/** State of a runtime, and the resources of the caller there. */
 export interface Status {
   readonly runtime: {
     readonly kind: ResolvedRuntime['kind']
-    /** Null where each command has it in itself. */
+    /** Null if the runtime is in this process. */
     readonly url: string | null
     readonly dataDir: string | null
     readonly version: string
     readonly workspaces: number
   }
   readonly workspace: Pick<Workspace, 'workspaceId' | 'name' | 'kind'> | null
-  /** Null where no workspace is meant. */
+  /** Null if no workspace is selected. */
   readonly counts: Counts | null
   readonly jobs: Readonly<Record<Job['status'], number>> | null
-  /** Null for who is nobody there. */
+  /** Null for a caller without an identity. */
   readonly you: Me | null
 }
 
@@ -45,22 +45,22 @@ export interface Counts {
   readonly knowledgeBases: number
   readonly documents: number
   readonly chunks: number
-  /** Documents and chunks are all that there are; else at least as many. */
+  /** True if all documents and chunks were counted; otherwise the numbers are lower bounds. */
   readonly complete: boolean
   readonly agents: number
 }
 
-/** A status, and what only a person is told of it. */
+/** A status, and details for terminal output only. */
 export interface Seen {
   readonly status: Status
-  /** Why no workspace is meant, and lines to type. */
+  /** Reason why no workspace is selected, and commands to try. */
   readonly noWorkspace: Pick<UsageError, 'message' | 'next'> | undefined
   readonly tokens: Tokens | undefined
 }
 
 /**
- * @throws WbError  the runtime refuses
- * @throws Unreachable
+ * @throws WbError      when the runtime refuses
+ * @throws Unreachable  when the runtime cannot be reached
  */
 export async function lookAtStatus(session: Session, resolving: Resolving): Promise<Seen> {
   const { client, profile } = session
@@ -97,14 +97,14 @@ export async function lookAtStatus(session: Session, resolving: Resolving): Prom
   }
 }
 
-/** Who sends no credential is nobody; whether it may go on, shows at the next call. */
+/** Returns null without a credential. If one is required, a later call fails. */
 async function whoIs(session: Session): Promise<Me | null> {
   const caller = await callerOf(session)
   if (caller.kind === 'stranger' && session.credential.used) throw caller.refusal
   return caller.kind === 'known' ? caller.me : null
 }
 
-/** The workspace that is meant. Nobody is asked; where several or none could be meant, why. */
+/** Resolves the workspace without a prompt, or returns the reason why none is selected. */
 async function workspaceOf(resolving: Resolving): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
   try {
     return await resolveWorkspace({ ...resolving, choose: undefined })
