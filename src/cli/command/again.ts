@@ -1,6 +1,6 @@
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** Flags that say where a command works, and as whom. */
+/** Flags that select the runtime, the workspace and the identity. */
 interface Placed {
   readonly workspace?: string
   readonly profile?: string
@@ -11,7 +11,10 @@ interface Placed {
   readonly 'as-operator'?: boolean
 }
 
-/** What a line to type next needs, to work where the command did and as whom: the flags that were typed, after a blank. */
+/**
+ * Returns the typed flags that a suggested command needs to use the same runtime, workspace and identity,
+ * with a leading space.
+ */
 export function again(flags: Placed): string {
   const named = {
     '-w': flags.workspace,

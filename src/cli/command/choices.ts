@@ -17,15 +17,15 @@ import { ServiceCalls } from '../services/calls.ts'
 import { type ServiceType, serviceTypes } from '../services/kinds.ts'
 import { documentName } from '../shown/resources.ts'
 
-/** What a kind of thing can be chosen from. */
+/** Resources of one kind, to choose from. */
 export interface Choices {
-  /** How one of them is spoken of. */
+  /** Singular noun for the kind. */
   readonly one: string
-  /** All of them; `id` is what a command finds one by. */
+  /** Lists all of them. `id` is a value that commands accept as a reference. */
   among(resolving: Resolving, flags: NarrowingFlags): AsyncIterable<Named>
 }
 
-/** Flags that say where to look. */
+/** Flags that limit which resources are listed. */
 export interface NarrowingFlags {
   readonly kb?: string
   readonly type?: string
@@ -103,7 +103,7 @@ export const anMcpServer: Choices = {
   },
 }
 
-/** Of the newest jobs, those that have not ended. */
+/** Unfinished jobs on the first page of the list, which holds the newest ones. */
 export const anUnfinishedJob: Choices = {
   one: 'job',
   async *among(resolving) {

@@ -16,38 +16,34 @@ import { isTaken, missingValue } from './existing.ts'
 import type { MissingArgument } from './parse-fault.ts'
 import { StartedCommand } from './started-command.ts'
 
-/** Rows that a terminal shows of a list unless told otherwise. */
+/** Default number of rows of a list in a terminal. */
 const screenful = 50
 
-/**
- * The base of every command: resolving of names, questions to the person, and lists.
- *
- * A command parses, calls the client, and shows.
- */
+/** The base class of all commands: resolves names, asks questions, and reads lists. */
 export abstract class WbCommand extends StartedCommand {
-  /** What was chosen so far, by question: nobody is asked the same twice. */
+  /** Answers by question, to ask each question only once. */
   readonly #chosen = new Map<string, string>()
 
   protected override given(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
     return missingValue(argument, { resolving: this.resolving, flags, io: this.io, signal: this.signal })
   }
 
-  /** A secret from the person, which is not shown. */
+  /** Asks for a secret, without echoing it. */
   protected askSecret(question: string): Promise<string> {
     return person.askSecret(this.io, question, this.signal)
   }
 
-  /** A workspace by name or id, else what `--workspace`, the default, or there being one says. */
+  /** Returns a workspace by name or ID; without one, that of `--workspace`, the default, or the only one. */
   protected workspace(nameOrId?: string): Promise<Workspace> {
     return resolveWorkspace(this.resolving, nameOrId)
   }
 
-  /** The same; a runtime without workspaces is given one named `default`. */
+  /** Like {@link workspace}, but creates a workspace named `default` if the runtime has none. */
   protected workspaceOrDefault(): Promise<Workspace> {
     return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ made workspace ${name}`))
   }
 
-  /** A knowledge base by name or id; the one of `.wb.yaml`, or the only one, when nothing is named. */
+  /** Returns a knowledge base by name or ID; without one, that of `.wb.yaml`, or the only one. */
   protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
     return resolveKnowledgeBase(this.resolving, nameOrId)
   }
@@ -71,25 +67,31 @@ export abstract class WbCommand extends StartedCommand {
     }
   }
 
-  /** A line of text from the person, or a usage error that names what is missing. */
+  /**
+   * Asks for a line of text.
+   *
+   * @param missing  error message if the user cannot be asked
+   * @throws UsageError  there is no terminal to ask in
+   */
   protected async ask(question: string, missing: string): Promise<string> {
     if (!this.canAsk) throw new UsageError(missing)
     return person.ask(this.io, question, this.signal)
   }
 
   /**
-   * What a flag says, else the person.
+   * Returns the value of a flag, or asks for it.
    *
-   * @throws UsageError  neither does: names the flag
+   * @throws UsageError  the flag is missing, and there is no terminal to ask in
    */
   protected async want(flag: string, given: string | undefined, question: string): Promise<string> {
     return given ?? this.ask(`${question}:`, `${flag} is missing`)
   }
 
   /**
-   * The same, of a few that are fetched when the person has to choose.
+   * Like {@link want}, but lets the user choose from a list.
    *
-   * @throws UsageError  nobody says, or there are none to choose from: names the flag
+   * @param choices  fetches the list; called only if the user has to choose
+   * @throws UsageError  the flag is missing, and there is no terminal to ask in or the list is empty
    */
   protected async wantOneOf(
     flag: string,
@@ -105,8 +107,10 @@ export abstract class WbCommand extends StartedCommand {
   }
 
   /**
-   * @param change  what the flags say
-   * @throws UsageError  nothing at all
+   * Checks that at least one change was requested.
+   *
+   * @param change  values of the flags
+   * @throws UsageError  all of them are undefined
    */
   protected requireChange(change: object): void {
     if (Object.values(change).every(value => value === undefined))
@@ -114,18 +118,19 @@ export abstract class WbCommand extends StartedCommand {
   }
 
   /**
-   * A yes or no from the person; no where nobody is there.
+   * Asks a yes-or-no question. Returns false if there is no terminal to ask in.
    *
-   * @param standard  what Enter alone says
+   * @param standard  answer of Enter alone
    */
   protected async agree(question: string, standard = true): Promise<boolean> {
     return this.canAsk && person.agree(this.io, question, this.signal, standard)
   }
 
   /**
-   * Names are not unique: whether one more is meant is asked in a terminal, and told elsewhere.
+   * Checks if a name is already in use. Names are not unique, so a second use only needs confirmation in a
+   * terminal, and a warning elsewhere.
    *
-   * @throws UsageError  it is not meant
+   * @throws UsageError  the user declined
    */
   protected async allowTwin(among: Choices, name: string, flags: NarrowingFlags = {}): Promise<void> {
     if (!(await isTaken(among.among(this.resolving, flags), name))) return
@@ -136,9 +141,9 @@ export abstract class WbCommand extends StartedCommand {
   }
 
   /**
-   * The first items of a list, and of how many they are.
+   * Returns the first items of a list, and the total number of items.
    *
-   * @param limit  what `--limit` says; without it a screenful in a terminal, everything elsewhere
+   * @param limit  value of `--limit`; the default is {@link screenful} in a terminal, and all items elsewhere
    */
   protected async take<T>(
     items: AsyncIterable<T> | Iterable<T>,
@@ -148,19 +153,19 @@ export abstract class WbCommand extends StartedCommand {
   }
 
   /**
-   * Have the person type the name of what will go.
+   * Asks the user to confirm a deletion by typing a name.
    *
-   * @param what  says what goes with it: "knowledge base handbook with 1,204 documents"
-   * @throws UsageError  nobody is there, and `--yes` was not given; or another name was typed
+   * @param what  everything that is deleted: "knowledge base handbook with 1,204 documents"
+   * @throws UsageError  another name was typed, or `--yes` is missing and there is no terminal to ask in
    */
   protected confirmDeletion(what: string, name: string, yes: boolean): Promise<void> {
     return this.confirm({ act: `deletes ${what}`, undone: 'nothing was deleted' }, name, yes)
   }
 
   /**
-   * Have the person type a name before something is done that cannot be undone.
+   * Asks the user to confirm an irreversible action by typing a name.
    *
-   * @throws UsageError  nobody is there, and `--yes` was not given; or another name was typed
+   * @throws UsageError  another name was typed, or `--yes` is missing and there is no terminal to ask in
    */
   protected async confirm(
     { act, undone }: { act: string; undone: string },

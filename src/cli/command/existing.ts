@@ -8,21 +8,21 @@ import * as person from '../terminal/ask.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import type { MissingArgument } from './parse-fault.ts'
 
-/** Choices that a list holds; of more, the rest is named by hand. */
+/** Maximum number of choices in a list; others are typed by name. */
 const offeredMax = 200
 const byHand = 'byHand'
 
 /**
- * An argument that must name something that is there. In a terminal it is chosen when it is missing; elsewhere that is
- * a usage error.
+ * Declares a required argument that names an existing resource. If it is missing, the user chooses one in a
+ * terminal; elsewhere, that is a usage error.
  *
- * @param mayBeNew  a name that is not there yet will do as well
+ * @param mayBeNew  also accepts the name of a resource that does not exist yet
  */
 export function existing(choices: Choices, description: string, { mayBeNew = false } = {}) {
   return { ...Args.string({ required: true, description }), choices, mayBeNew }
 }
 
-/** How a person is asked, and what for. */
+/** Dependencies of a question to the user. */
 interface Asking {
   readonly resolving: Resolving
   readonly flags: NarrowingFlags
@@ -31,7 +31,7 @@ interface Asking {
 }
 
 /**
- * The value of an argument that is missing, from the person.
+ * Asks for the value of a missing argument.
  *
  * @throws UsageError  there is nothing to choose from
  */
@@ -55,7 +55,7 @@ function typed({ name, description }: MissingArgument, { io, signal }: Asking): 
   return person.ask(io, `${name.toUpperCase()}${description ? ` (${description})` : ''}:`, signal)
 }
 
-/** The first choices, and one more where there are more of them. */
+/** Returns up to `offeredMax + 1` choices; the extra one shows that the list is incomplete. */
 async function offered(choices: Choices, { resolving, flags }: Asking, mayBeNew = false): Promise<Named[]> {
   const found: Named[] = []
   try {
@@ -64,18 +64,18 @@ async function offered(choices: Choices, { resolving, flags }: Asking, mayBeNew 
       if (found.length > offeredMax) break
     }
   } catch (error) {
-    // Where a name may be new, there may be no place for it yet either.
+    // If the resource may be new, its workspace or knowledge base may not exist yet either.
     if (!mayBeNew || !(error instanceof WbError) || error.status !== 404) throw error
   }
   return found
 }
 
-/** A name with what tells it from another of the same name. */
+/** Returns a name with its ID in parentheses, because names are not unique. */
 function line({ id, name }: Named): string {
   return name === id ? id : `${name} (${isId(id) ? id.slice(0, 8) : id})`
 }
 
-/** Whether one of them has this name already. */
+/** Returns true if one of the resources has this name. */
 export async function isTaken(among: AsyncIterable<Named>, wanted: string): Promise<boolean> {
   for await (const { name } of among) if (name === wanted) return true
   return false

@@ -28,7 +28,7 @@ const byStatus: Record<number, number> = {
   504: exit.unavailable,
 }
 
-/** The exit status that an error ends a command with. */
+/** Returns the exit status of a command that failed with this error. */
 export function exitStatus(error: unknown): number {
   if (error instanceof Interrupted) return exit.interrupted
   if (error instanceof UsageError || isParseError(error)) return exit.usage
@@ -38,7 +38,7 @@ export function exitStatus(error: unknown): number {
   return exit.failed
 }
 
-/** The provider did not let the person in: they are not signed in, whatever the status of the answer. */
+/** Returns true if the identity provider denied the sign-in, or the sign-in expired. */
 function isSignInOver(error: unknown): boolean {
   return error instanceof WbError && (error.code === 'access_denied' || error.code === 'expired_token')
 }
@@ -47,7 +47,7 @@ function wireStatus(error: WbError): number {
   return typeof error.facts.wireStatus === 'number' ? error.facts.wireStatus : error.status
 }
 
-/** True of what oclif throws when arguments or flags do not parse. */
+/** Returns true for errors that oclif throws if arguments or flags do not parse. */
 export function isParseError(error: unknown): error is Error {
   if (!(error instanceof Error) || !('oclif' in error)) return false
   return (error.oclif as { exit?: unknown } | undefined)?.exit === exit.usage

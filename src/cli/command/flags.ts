@@ -5,7 +5,7 @@ function everywhere(helpValue?: string) {
   return { helpGroup: 'GLOBAL', ...(helpValue && { helpValue }) }
 }
 
-/** What every command takes. */
+/** Flags of every command. */
 export const globalFlags = {
   workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', ...everywhere('NAME') }),
   profile: Flags.string({ summary: 'profile, by name', ...everywhere('NAME') }),
@@ -43,13 +43,13 @@ export const globalFlags = {
   }),
 }
 
-/** `--limit` of every list. */
+/** `--limit` of commands that list. */
 export const limitFlag = Flags.integer({ min: 1, summary: 'how many at most [50 in a terminal, else all]' })
-/** `--yes` of everything that deletes. */
+/** `--yes` of commands that delete. */
 export const yesFlag = Flags.boolean({ char: 'y', summary: 'go on without being asked' })
 
 /**
- * `NAME=VALUE` pairs of a flag that is given several times.
+ * Parses the `NAME=VALUE` pairs of a flag that can be repeated.
  *
  * @throws UsageError  a pair has no `=`
  */

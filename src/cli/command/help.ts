@@ -7,10 +7,10 @@ import { wrapCommandLine, wrapLine } from '../terminal/wrap.ts'
 
 type Loadable = Config['commands'][number]
 
-/** What matters on day one, in the order in which a person needs it. */
+/** Commands in the help of `wb` without arguments, in this order. */
 const dayOne = ['quickstart', 'kb ingest', 'kb search', 'kb list', 'chat', 'serve', 'login', 'status']
 
-/** The order in which a person needs the rest; what is not named follows by the alphabet. */
+/** Order of commands and topics in `wb --help`. Others follow alphabetically. */
 const order = [
   'quickstart',
   'search',
@@ -46,7 +46,7 @@ const order = [
   'version',
 ]
 
-/** The order within a topic, of its subtopics and of its commands. */
+/** Order of subtopics and commands within a topic. */
 const verbs = [
   'principals',
   'policy',
@@ -87,21 +87,21 @@ const verbs = [
 
 const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
 const widthMax = 100
-/** Of names in lists that stand below each other. */
+/** Minimum width of the name column in `wb --help`, in cells, to align its lists. */
 const nameWidth = 18
-/** Cells that what is said beside a name has at least. */
+/** Minimum width of a description beside its name, in cells. */
 const besideMin = 30
-/** Blanks before what is said below a name. */
+/** Indentation of a description below its name, in cells. */
 const below = 6
 
-/** How help is printed. */
+/** Style and width of printed help. */
 interface Look extends Style {
-  /** Width of the terminal; infinite for a file. */
+  /** Width of the terminal, in cells; infinite for a file. */
   readonly columns: number
 }
 
 /**
- * Returns how to print help.
+ * Returns the style and width for help on stdout.
  *
  * @param typed  words of the command line
  */
@@ -111,11 +111,11 @@ export function helpLook({ stdout, stderr, env }: Io, typed: readonly string[]):
 }
 
 /**
- * Help on a command, a topic, or everything.
+ * Returns the help of a command, a topic, or all commands.
  *
- * @param scope  `dayOne` is what `wb` alone shows
- * @param words  command or topic; none for the whole
- * @returns undefined when there is no such command or topic
+ * @param scope  extent of the help without words; `dayOne` for `wb` without arguments
+ * @param words  command or topic; empty for all commands
+ * @returns undefined if there is no such command or topic
  */
 export function helpText(
   config: Config,
@@ -262,7 +262,7 @@ function section(title: string, rows: (readonly [string, string])[], look: Look)
   return rows.length === 0 ? [] : ['', look.strong(title), ...listing(rows, look)]
 }
 
-/** Names and what they mean beside them; below them, where a narrow terminal leaves too little beside. */
+/** Returns names with their descriptions beside them, or below them if the terminal is too narrow. */
 function listing(rows: (readonly [string, string])[], look: Look, widthMin = 0): string[] {
   const widest = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
   const hang = widest + 4
@@ -296,7 +296,7 @@ function sentence(text: string): string {
   return `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
-/** Paragraphs of a text in lines that are comfortable to read. */
+/** Wraps the paragraphs of a text, and keeps their indentation. */
 function wrapped(text: string, look: Look): string[] {
   return text
     .split('\n')

@@ -10,18 +10,18 @@ import { defectLine, type Report } from './report.ts'
 import { retyped, type Typed } from './retyped.ts'
 import { asOwner, signingIn, unreached } from './signing-in.ts'
 
-/** A command line that failed, as far as it came. */
+/** A failed command; `profile` and `session` are undefined if it failed before they were created. */
 export interface Failed {
   readonly typed: Typed
-  /** Names of the flags that it could have had. */
+  /** Names of the command's flags. */
   readonly flags: readonly string[]
   readonly profile: Profile | undefined
   readonly session: Session | undefined
 }
 
 /**
- * What to type next: what the error itself says, as it reads for this command line, its profile and its runtime. The
- * last line mends it where anything does that is typed.
+ * Returns suggestions after an error, adapted to the command line, its profile and its runtime. If typing a
+ * command solves the problem, the last line is that command.
  */
 export async function nextLines(error: Error, report: Report, failed: Failed): Promise<string[]> {
   const { kind, code, next } = report
@@ -45,20 +45,23 @@ export async function nextLines(error: Error, report: Report, failed: Failed): P
   return next
 }
 
-/** The same command line with addresses that were probably meant, the best one last. */
+/** Returns the command line with addresses that were probably meant, the most likely one last. */
 function elsewhere(error: unknown, { typed, profile }: Failed): string[] {
   if (error instanceof WrongAddress) return error.meant.map(meant => retyped(typed, error, meant))
   if (profile?.url === undefined) return []
   const { url: address, urlFrom: from } = profile
   const meant = meantInstead(address, error)
   if (!meant) return []
-  // What a profile says is mended where it stands.
+  // An address in a profile is corrected in the profile.
   const { url, flag } = meant
   if (from === 'profile') return [loginLine({ ...profile, url }, flag && ` ${flag}`)]
   return [retyped(typed, { address, from }, meant)]
 }
 
-/** True where the runtime does not know who is calling; what this side says of a login names its own way out. */
+/**
+ * Returns true if the runtime rejected the request as unauthenticated. Errors of the CLI itself about a
+ * stored login are excluded: they bring their own suggestions.
+ */
 function isRefused(error: Error): boolean {
   return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401
 }

@@ -2,9 +2,9 @@ import { nearest } from '../terminal/nearest.ts'
 import type { Choices } from './choices.ts'
 import { isParseError } from './exit.ts'
 
-/** What oclif tells of a command line that does not parse, besides its message. */
+/** Details of an oclif parse error. */
 interface ParseFault {
-  /** Arguments that are missing, or words that nothing asked for. */
+  /** Arguments that are missing, or unexpected words. */
   readonly args?: readonly (string | MissingArgument)[]
   /** Flags that the command does not have. */
   readonly flags?: readonly string[]
@@ -14,20 +14,20 @@ interface ParseFault {
 export interface MissingArgument {
   readonly name: string
   readonly description?: string
-  /** What there is to choose from, where it names something that is there. */
+  /** Choices of an argument that names an existing resource. */
   readonly choices?: Choices
   readonly mayBeNew?: boolean
-  /** Question for a path, where the argument is one. */
+  /** Question to ask for an argument that is a path. */
   readonly pathQuestion?: string
 }
 
-/** The arguments that are missing; none where something else is wrong. */
+/** Returns the missing arguments; empty for other errors. */
 export function missingArguments(error: unknown): MissingArgument[] {
   if (!isParseError(error)) return []
   return ((error as ParseFault).args ?? []).filter(arg => typeof arg === 'object')
 }
 
-/** What is wrong with a command line, in our own words where oclif's are about parsing. */
+/** Returns the message of a parse error, without oclif's wording about parsing. */
 export function parseMessage(error: Error): string {
   const { flags = [] } = error as ParseFault
   const missing = missingArguments(error).map(
@@ -42,7 +42,7 @@ export function parseMessage(error: Error): string {
     .trim()
 }
 
-/** Flags that were probably meant, as lines to read. */
+/** Returns a suggestion for misspelled flags; empty if no known flag is similar. */
 export function flagsMeant(error: unknown, known: readonly string[]): string[] {
   if (!isParseError(error)) return []
   const meant = ((error as ParseFault).flags ?? []).flatMap(flag => {

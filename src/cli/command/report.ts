@@ -8,9 +8,9 @@ import { isParseError } from './exit.ts'
 import { parseMessage } from './parse-fault.ts'
 import { sqliteFault } from './sqlite-fault.ts'
 
-/** What a person is told of an error: the fact, its code and request, and what to do next. */
+/** Error as shown to the user: message, code, request ID, and suggestions. */
 export interface Report {
-  /** What a program is told where no runtime gave a code. */
+  /** Category of the error; the code in JSON output if the runtime sent none. */
   kind: 'refused' | 'unreachable' | 'keychain' | 'usage' | 'interrupted' | 'failed' | 'defect'
   message: string
   code?: string
@@ -18,7 +18,7 @@ export interface Report {
   next: string[]
 }
 
-/** The three parts of an error. Anything that is not meant for people is a defect, and says so. */
+/** Converts an error to a report. Errors of unknown types are reported as defects. */
 export function reportOf(error: unknown): Report {
   if (error instanceof WbError) return refusal(error)
   if (error instanceof Unreachable)
@@ -40,13 +40,13 @@ export const defectLine = 'This is a defect of wb; run it again with --debug for
 const withoutKeychain =
   'WB_API_KEY=… in the environment needs none, nor does a login in a file that you alone can read'
 
-/** What to type where the hint of the API names no command. */
+/** Suggested commands by error code, for API hints that name no command. */
 const commands: Readonly<Record<string, readonly string[]>> = {
   agent_tool_unresolved: ['wb agents tools'],
   job_not_found: ['wb jobs list'],
 }
 
-/** Requests of a hint as the commands that send them. */
+/** Replaces HTTP requests in a hint by the commands that send them. */
 function asTyped(hint: string): string {
   return hint.replace('send POST /', 'run wb api POST /').replace('; GET /', '; wb api GET /')
 }
@@ -55,12 +55,12 @@ function refusal(error: WbError): Report {
   const { requestId, wireCode, wireStatus, next } = error.facts
   const code = typeof wireCode === 'string' ? wireCode : error.code
   const lines = Array.isArray(next) ? next.map(String) : [asTyped(error.hint), ...(commands[code] ?? [])]
-  // A further line of what a runtime says would read as one of ours.
+  // A second line of a runtime's message could pass for a suggestion of the CLI.
   const message = wireStatus === undefined ? error.message : plainLine(error.message)
   return { kind: 'refused', message, code, requestId, next: lines }
 }
 
-/** The lines of a report as a terminal shows them. */
+/** Returns the lines of a report for a terminal. */
 export function reportLines(report: Report, style: Style): string[] {
   const about = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
   const message = sentence(plain(report.message))
@@ -72,19 +72,19 @@ export function reportLines(report: Report, style: Style): string[] {
   ]
 }
 
-/** The same for a program: the envelope of the API. */
+/** Returns a report as JSON, in the error envelope of the API. */
 export function reportJson({ kind, message, code = kind, requestId, next }: Report): string {
   return plainJson({ error: { code, message, requestId, hint: joined(next) } })
 }
 
-/** Lines as one: what ends a sentence or leads to the next line needs nothing after it. */
+/** Joins lines with `; `, or with a space after a period or colon. */
 function joined(lines: readonly string[]): string {
   return lines
     .map(line => line.trim())
     .reduce((text, line) => (text === '' ? line : `${text}${/[.:]$/.test(text) ? ' ' : '; '}${line}`), '')
 }
 
-/** A word that is a name keeps its first letter: `workspaceId: …`. */
+/** Capitalizes the first letter, except of identifiers: `workspaceId: …`. */
 function sentence(text: string): string {
   if (!/^[a-z]+[ ,]/.test(text)) return text
   return text.charAt(0).toUpperCase() + text.slice(1)

@@ -3,17 +3,17 @@ import { shellWord } from '../terminal/shell-word.ts'
 
 /** A command line as it was typed. */
 export interface Typed {
-  /** `wb kb list`. */
+  /** Command without arguments: `wb kb list`. */
   readonly spoken: string
   readonly argv: readonly string[]
-  /** It holds nothing that must not be shown again. */
+  /** True if the command line contains no secret and may be shown again. */
   readonly mayRepeat: boolean
 }
 
 /**
- * The same command line with another address; where it cannot be shown again, what is other in it.
+ * Returns the command line with another address; only the changed part if the whole must not be shown.
  *
- * @param from  who named the address that was wrong
+ * @param from  source of the wrong address
  */
 export function retyped(
   { spoken, argv, mayRepeat }: Typed,
@@ -32,7 +32,7 @@ function withAddress(word: string, address: string, url: string): string {
   return word.startsWith('--url=') && isSame(word.slice('--url='.length), address) ? `--url=${url}` : word
 }
 
-/** Whether a word is an address, which is kept without slashes at its end and with a host in small letters. */
+/** Returns true if a word is this address. The address is normalized: lowercase host, no trailing slashes. */
 function isSame(word: string, address: string): boolean {
   if (word === address) return true
   return URL.canParse(word) && withoutEnd(new URL(word).href) === address

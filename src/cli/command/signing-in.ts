@@ -8,12 +8,12 @@ import type { Profile } from '../settings/profile.ts'
 import { homeLine, readProfiles } from '../settings/profiles.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** A runtime that did not know who is calling, and what it said. */
+/** A runtime that rejected a request as unauthenticated. */
 export interface Stranger {
   readonly kind: ResolvedRuntime['kind']
   readonly baseUrl: string
   readonly ways: WaysIn | undefined
-  /** Nobody is there to answer. */
+  /** True in CI, where no user can approve a sign-in. */
   readonly isCi: boolean
   /** The message of the refusal. */
   readonly message: string
@@ -22,8 +22,8 @@ export interface Stranger {
 const keyShape = /^wb_live_(?:([a-z0-9]{12})_)?/
 
 /**
- * What to type where a runtime does not know who is calling. What was typed is not repeated, as it may hold a
- * credential; of a key the prefix is public.
+ * Returns suggestions after an unauthenticated request. They do not repeat the command line, which can
+ * contain a credential; the prefix of a key is public.
  *
  * @see docs/security.md#rule-8
  */
@@ -46,7 +46,7 @@ function refusedCredential(
   return `${runtime} does not accept ${credential} ${place}`
 }
 
-/** The last of them, typed, mends it where anything does that is typed. */
+/** Returns ways to authenticate. If typing a command solves the problem, the last line is that command. */
 function cures(profile: Profile, prefix: string | undefined, stranger: Stranger): string[] {
   const { kind, baseUrl, ways, message } = stranger
   if (ways && asksNobody(ways)) return []
@@ -65,17 +65,20 @@ function cures(profile: Profile, prefix: string | undefined, stranger: Stranger)
   return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
 }
 
-/** Where nobody could approve, a key is given; one in the environment that is not accepted would go first again. */
+/**
+ * Returns the command to sign in again; in CI it reads a key, because no user can approve a sign-in.
+ * `WB_API_KEY` is unset first, because it could take precedence over the new login.
+ */
 function signInAgain(profile: Profile, { isCi }: Stranger): string {
   const first = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
   return first + loginLine(profile, isCi ? ' --with-token < KEY_FILE' : '')
 }
 
 /**
- * What to do where only the identity provider says who somebody is.
+ * Returns how to sign in at a runtime that accepts only tokens of the identity provider.
  *
- * @param url        where the runtime answers; without it, no browser finds it
- * @param loginPath  where a browser signs in
+ * @param url        address of the runtime; undefined if a browser cannot reach it
+ * @param loginPath  path of the browser sign-in
  */
 export function signInLine(url: string | undefined, loginPath: string | null | undefined): string {
   return url && loginPath && /^\/(?!\/)/.test(loginPath)
@@ -83,14 +86,14 @@ export function signInLine(url: string | undefined, loginPath: string | null | u
     : 'WB_API_KEY takes an access token of the identity provider'
 }
 
-/** What who owns the data directory may type where others are refused. */
+/** Suggests `--as-operator`; empty for a runtime at a given address. */
 export function asOwner(kind: ResolvedRuntime['kind']): string[] {
   return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
 }
 
 /**
- * Returns suggestions for a runtime that does not answer: how to continue without it, if a profile named it; then the
- * command that starts it on this machine, if the port is free, or else the one that finds the cause.
+ * Returns suggestions for a runtime that does not answer: how to continue without it, if a profile named it;
+ * then the command that starts it on this machine, if the port is free, or else the one that finds the cause.
  */
 export function unreached(profile: Profile | undefined, error: Error): string[] {
   const goOn = profile?.urlFrom === 'profile' ? localSuggestions(profile) : []
@@ -109,7 +112,7 @@ function localSuggestions({ name, nameFrom, settingsDir }: Profile): string[] {
   return [once, `${homeLine(readProfiles(settingsDir))}    switches back to this machine`]
 }
 
-/** What starts a runtime at an address of this machine; undefined for one of another. */
+/** Returns the command that starts a runtime at an address; undefined for an address of another machine. */
 export function serveLine(address: string): string | undefined {
   const { protocol, hostname, port } = new URL(address)
   if (!isLoopback(hostname)) return undefined

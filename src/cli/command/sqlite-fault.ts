@@ -1,14 +1,19 @@
 import { host } from '../../base/host.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** Matches the native module of the driver in the many error messages of Node and the driver. */
+/** Matches the path of the driver's native module in error messages of Node and the driver. */
 const nativePart =
   /(?<folder>(?:[A-Z]:|\/)[^\n'"]*?)[\\/]node_modules[\\/](?<driver>better-sqlite3(?:-13)?)[\\/][^\n'"]*\.node/
-/** True if this Node loads a prebuilt SQLite. npm would still try to compile it, and remove it when that fails. */
+/**
+ * True if this Node loads a prebuilt SQLite. npm would still try to compile it, and remove it when that
+ * fails.
+ */
 const needsNoScripts = host.napiVersion >= 10
 const missingDriver = /^Cannot find module 'better-sqlite3/
 
-/** Returns a message if SQLite is not installed or not compiled for this Node; undefined for any other error. */
+/**
+ * Returns a message if SQLite is not installed or not compiled for this Node; undefined for any other error.
+ */
 export function sqliteFault(error: unknown): { message: string; next: string[] } | undefined {
   const text = error instanceof Error ? error.message : ''
   const { folder, driver } = nativePart.exec(text)?.groups ?? {}

@@ -27,10 +27,7 @@ import { reportJson, reportLines, reportOf } from './report.ts'
 /** Parsed flags or arguments, by name. */
 type Values = Record<string, unknown>
 
-/**
- * How a command starts and ends: its flags, the profile that it goes by, the connection, what Ctrl-C does, and how what
- * went wrong is told.
- */
+/** The start and end of every command: flags, profile, connection, Ctrl-C, and error reports. */
 export abstract class StartedCommand extends Command {
   static override baseFlags = globalFlags
 
@@ -39,22 +36,22 @@ export abstract class StartedCommand extends Command {
   protected profile!: Profile
   protected session!: Session
   #exitCode: number = exit.ok
-  /** Aborts when the person presses Ctrl-C. */
+  /** Aborts when the user presses Ctrl-C. */
   protected signal!: AbortSignal
   #progress: Progress = silent
-  /** A profile that is named and is not there is made by this command. */
+  /** True if this command creates the named profile when it does not exist. */
   protected readonly makesProfile: boolean = false
-  /** The person is asked about files of the working directory that are not trusted, or told of them. */
+  /** True if this command asks about untrusted files of the working directory, or prints notes about them. */
   protected readonly mindsFolder: boolean = true
-  /** What was typed may be shown again, as no flag of it takes what could be a credential. */
+  /** True if suggestions may repeat the command line, because none of its flags takes a credential. */
   protected readonly mayRepeat: boolean = true
-  /** What is said when the person presses Ctrl-C now. */
+  /** Error message if the user presses Ctrl-C now. */
   protected interruptedAs = 'interrupted'
-  /** Why nothing is done that hangs on those files. */
+  /** Reason to refuse what depends on untrusted files of the working directory. */
   #refusal: Refusal | undefined
   #wait = true
   #debug = false
-  /** Errors are told as the API does; `--jq` alone is typed by who reads them. */
+  /** True if errors are printed as JSON: with `--json`, but not with `--jq` alone. */
   #jsonErrors = false
   #stopListening = () => {}
 
@@ -81,7 +78,7 @@ export abstract class StartedCommand extends Command {
     return this.#exitCode
   }
 
-  /** Sets the status that the command ends with. */
+  /** Sets the exit status of the command and of the process. */
   protected set exitCode(status: number) {
     this.#exitCode = status
     this.io.setExitStatus(status)
@@ -101,7 +98,7 @@ export abstract class StartedCommand extends Command {
       profile: flags.profile,
       url: flags.url,
       local: flags.local,
-      // Some commands have a flag of this name for the credential of what they make.
+      // Some commands use this flag for the credential of a resource that they create.
       credential: Object.keys({ ...this.ctor.flags }).includes('credential') ? undefined : flags.credential,
       workspace: flags.workspace,
       dataDir: flags['data-dir'],
@@ -127,7 +124,9 @@ export abstract class StartedCommand extends Command {
     }
   }
 
-  /** The profile that the files of the working directory leave, which says where it is another than the one in use. */
+  /**
+   * Applies the files of the working directory to the profile. Warns if `.wb.yaml` selects another profile.
+   */
   async #profileHere(flags: Parameters<typeof readProfile>[0]): Promise<Profile> {
     const files = filesHere(this.io.cwd)
     if (!files) return this.profile
@@ -147,7 +146,7 @@ export abstract class StartedCommand extends Command {
           : undefined,
     })
     this.#refusal = refusal
-    // A command that looks at no runtime may be the one that makes the profile.
+    // A command that does not use a runtime may be the one that creates the profile.
     const mayBeNew = flags.mayBeNew || !this.mindsFolder
     const meant = readProfile({ ...flags, mayBeNew }, this.io, says)
     if (meant.nameFrom === '.wb.yaml' && this.mindsFolder)
@@ -156,8 +155,8 @@ export abstract class StartedCommand extends Command {
   }
 
   /**
-   * Stop where the files of the working directory would say how this goes on, and are not trusted; for what looks at
-   * the configuration itself, as whoever asks the runtime is stopped there.
+   * Refuses to continue if untrusted files of the working directory would have an effect. For commands that
+   * read the configuration themselves; requests to the runtime are refused by the session.
    *
    * @throws UsageError, validation_error
    */
@@ -165,21 +164,31 @@ export abstract class StartedCommand extends Command {
     if (this.#refusal) throw this.#refusal.error
   }
 
-  /** Be connected to the runtime of a profile from now on; without a refusal, whatever lies in the working directory. */
+  /**
+   * Uses the runtime of a profile from now on. Without `refusal`, untrusted files of the folder do not
+   * matter.
+   */
   protected talkTo(profile: Profile, refusal?: Refusal): void {
     this.profile = profile
     this.session = new Session(profile, this.io, this.output, this.#debug, this.signal, refusal)
     this.client = this.session.client
   }
 
-  /** The same of the runtime at an address that was typed behind the command. */
+  /**
+   * Uses the runtime at an address from now on. For commands that take the address as an argument.
+   *
+   * @throws UsageError  the address is invalid, or is combined with `--local`
+   */
   protected talkToUrl(address: string): void {
     const url = runtimeAddress(address, 'URL')
     if (this.profile.local) throw localConflict('URL')
     this.talkTo({ ...this.profile, url, urlFrom: '--url' })
   }
 
-  /** The flags, and the arguments that are missing, where somebody is there to give them. */
+  /**
+   * Parses flags and arguments. In a terminal, missing arguments are returned, to ask for them, and are no
+   * error.
+   */
   async #parsed() {
     const command = this.ctor as unknown as typeof StartedCommand
     try {
@@ -224,21 +233,21 @@ export abstract class StartedCommand extends Command {
     })
   }
 
-  /** What the person gives for an argument that is missing. */
+  /** Asks for the value of a missing argument. */
   protected abstract given(argument: MissingArgument, flags: NarrowingFlags): Promise<string>
 
-  /** What is going on, while something is. */
+  /** Progress display on stderr; silent in CI, with `--quiet`, and if stderr is not a terminal. */
   protected get progress(): Progress {
     return this.#progress
   }
 
-  /** True when somebody is there to answer a question. */
+  /** True if the user can be asked: in a terminal, but not in CI or with JSON output. */
   protected get canAsk(): boolean {
     const { stdin, stderr, env } = this.io
     return stdin.isTTY === true && stderr.isTTY === true && !isCi(env) && !this.output.json
   }
 
-  /** Show that something is waited for; resolves as `work` does. */
+  /** Shows a progress label until `work` settles, and returns its result. */
   protected async waitFor<T>(label: string, work: Promise<T>): Promise<T> {
     this.progress.spin(label)
     try {
@@ -248,7 +257,7 @@ export abstract class StartedCommand extends Command {
     }
   }
 
-  /** The command as it is typed. */
+  /** Command without arguments, as typed: `wb kb list`. */
   protected get spoken(): string {
     return `wb ${this.id?.replaceAll(':', ' ')}`
   }
@@ -285,7 +294,7 @@ export abstract class StartedCommand extends Command {
   }
 }
 
-/** A stream in the signs that its terminal takes. */
+/** Returns a sink for a stream, limited to ASCII if its terminal does not support UTF-8. */
 function sinkFor(stream: NodeJS.WriteStream, environment: Environment): Sink {
   return stream.isTTY && !takesUtf8(environment) ? asciiSink(stream) : stream
 }
