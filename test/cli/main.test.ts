@@ -17,10 +17,11 @@ function newIo(options: { input?: string } = {}): FakeIo {
 describe('main', () => {
   test('returns the exit status and writes to its own streams', async () => {
     const io = newIo()
+    const before = process.exitCode
     expect(await runInProcess(['explain', 'no_such_code'], io)).toBe(2)
     expect(io.stdout.text).toBe('')
     expect(io.stderr.text).toContain('"no_such_code" is not an error code')
-    expect(process.exitCode).toBeUndefined()
+    expect(process.exitCode).toBe(before)
   })
 
   test('does not read a missing argument from stdin', async () => {
