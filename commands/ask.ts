@@ -34,6 +34,6 @@ export default class Ask extends ChatCommand {
     const { args, flags } = await this.parse(Ask)
     const { agent, image: images, attach } = flags
     const wanted = { agent, question: args.question, images, attach, flags }
-    await this.answer(wanted, () => import('../src/tui/chat/fronts.ts'))
+    await this.answer(wanted, () => import('../src/tui/chat/interfaces.ts'))
   }
 }

@@ -17,6 +17,6 @@ export default class Chat extends ChatCommand {
 
   async run() {
     const { args, flags } = await this.parse(Chat)
-    await this.chat({ ...args, flags }, flags['screen-reader'], () => import('../src/tui/chat/fronts.ts'))
+    await this.chat({ ...args, flags }, flags['screen-reader'], () => import('../src/tui/chat/interfaces.ts'))
   }
 }

@@ -3,7 +3,7 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { servedUrl } from '../src/cli/connection/served-url.ts'
 import { takesUtf8 } from '../src/cli/environment.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { asciiSink } from '../src/cli/terminal/charset.ts'
+import { asciiTerminal } from '../src/cli/terminal/charset.ts'
 import { clipboard } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
@@ -35,13 +35,13 @@ export default class Playground extends WbCommand {
     const base = await baseAmong(bases, args.kb ?? this.profile.knowledgeBase)
     const { kind, baseUrl } = await session.runtime()
     const { playInTerminal } = await import('../src/tui/playground/terminal.tsx')
-    const sink = takesUtf8(io.env) ? io.stdout : asciiSink(io.stdout)
+    const stdout = takesUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
     const left = await playInTerminal({
       port,
       clock: io.clock,
-      terminal: io,
+      terminal: { stdin: io.stdin, stdout },
       copy: clipboard(io),
-      colour: output.style.dim('') !== '',
+      hasColors: output.style.dim('') !== '',
       beginning: {
         about: {
           workspaceId,
@@ -58,7 +58,6 @@ export default class Playground extends WbCommand {
         question: args.question ?? '',
       },
       signal,
-      write: text => void sink.write(text),
     })
     if (left !== undefined) output.result(left)
   }

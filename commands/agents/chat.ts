@@ -18,6 +18,10 @@ export default class AgentsChat extends ChatCommand {
 
   async run() {
     const { args, flags } = await this.parse(AgentsChat)
-    await this.chat({ ...args, flags }, flags['screen-reader'], () => import('../../src/tui/chat/fronts.ts'))
+    await this.chat(
+      { ...args, flags },
+      flags['screen-reader'],
+      () => import('../../src/tui/chat/interfaces.ts'),
+    )
   }
 }

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type ChatRuntime, chatRuntime, citing, type Stage, speak } from '../fakes/chat-runtime.ts'
+import { type ChatRuntime, chatRuntime, citing, ids, type Stage, speak } from '../fakes/chat-runtime.ts'
 import { imageBytes, imageOf } from '../harness/images.ts'
 import { chat } from './chat-terminal.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
@@ -419,6 +419,46 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     type('\x03\x03')
     await ended
     expect(raw()).not.toMatch(/owned|\x1b\]52|\x1b\[2J/)
+  })
+
+  test('an empty chat suggests a question, and lists the passages of an answer without citations', async () => {
+    const { here, runtime } = await stageFor(async stage => {
+      await stage.token('Both laws.')
+      await stage.done('Both laws.', { context_chunks: JSON.stringify([['c1', ids.base, ids.document]]) })
+    })
+    const { type, shows, ended } = chat(here, ['maven'])
+    await shows('Maven answers from papers')
+    await shows('1  What does “Similarity laws” say?')
+    type('\x1b1')
+    await shows('passages used, without citations:')
+    await shows('[1] laws.md')
+    await shows('100 tokens')
+    expect(runtime.asked).toMatchObject([{ content: 'What does “Similarity laws” say?' }])
+    type('\x1b1')
+    await shows('The passage itself.')
+    type('q\x03\x03')
+    expect(await ended).toBe(0)
+  })
+
+  test('a message that is typed during an answer is shown as queued, and sent after it', async () => {
+    let finish = () => {}
+    const { here, runtime } = await stageFor(async stage => {
+      await stage.token('One moment')
+      if (stage.asked.content === 'first') await new Promise<void>(done => (finish = done))
+      await stage.done('One moment')
+    })
+    const { type, shows, ended } = chat(here, ['maven'])
+    await shows('ask Maven')
+    type('first\r')
+    await shows('One moment')
+    type('second\r')
+    await shows('queued  second')
+    finish()
+    await shows('you    second')
+    await shows('200 tokens')
+    expect(runtime.asked.map(({ content }) => content)).toEqual(['first', 'second'])
+    type('\x03\x03')
+    expect(await ended).toBe(0)
   })
 
   test('a terminal of ASCII has other signs', async () => {

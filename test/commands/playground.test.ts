@@ -94,7 +94,7 @@ test('a whole session: choose, type, open, rank otherwise, copy, resize, leave',
   await play.shows('esc settings')
   server.kill('SIGKILL')
   play.type(' back')
-  await play.shows('the runtime is away, trying again; the question is kept')
+  await play.shows('the runtime is unreachable, retrying; the question is kept')
   play.type('\x03')
   expect(await play.ended).toBe(0)
   const [, left = ''] = play.screen().split('\x1b[?1049l')

@@ -65,6 +65,18 @@ function agent(agentId: string, name: string) {
   }
 }
 
+function document(title?: string) {
+  return {
+    workspaceId: ids.workspace,
+    knowledgeBaseId: ids.base,
+    attachmentId: null,
+    documentId: ids.document,
+    sourceFilename: 'laws.md',
+    metadata: title === undefined ? {} : { title },
+    status: 'ready',
+  }
+}
+
 const agents = [agent(ids.bobby, 'Bobby'), agent(ids.maven, 'Maven')]
 const service = {
   llmServiceId: ids.service,
@@ -187,16 +199,8 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
         { id: 'c0', chunkIndex: 1, text: 'Before it.', payload: {} },
         { id: 'c1', chunkIndex: 2, text: 'The passage itself.', payload: {} },
       ])
-    if (rest.includes('/documents/'))
-      return json(response, 200, {
-        workspaceId,
-        knowledgeBaseId: ids.base,
-        attachmentId: null,
-        documentId: ids.document,
-        sourceFilename: 'laws.md',
-        metadata: {},
-        status: 'ready',
-      })
+    if (rest.endsWith('/documents')) return json(response, 200, page([document('Similarity laws')]))
+    if (rest.includes('/documents/')) return json(response, 200, document())
     if (rest.endsWith('/messages/stream')) return stream(request, response)
     if (rest.endsWith('/attachments') && request.method === 'GET') return json(response, 200, page([]))
     if (rest.endsWith('/messages') && request.method === 'GET') return json(response, 200, page(runtime.said))

@@ -15,7 +15,7 @@ function shown(blocks: readonly Block[], width: number): string {
     .join('\n')
 }
 
-/** What is on the screen after each piece: what was taken off, and what is not finished. */
+/** Reads pieces. Returns the finished blocks and the unfinished ones. */
 function piecewise(pieces: readonly string[]): { taken: Block[]; left: Block[] } {
   let reader = emptyReader
   const taken: Block[] = []

@@ -10,7 +10,7 @@ import { UsageError } from '../faults.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
 import { everyServer } from '../find/mcp-server.ts'
 import { everyBase } from '../find/resolve.ts'
-import { asciiSink } from '../terminal/charset.ts'
+import { asciiTerminal } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { unquotePath } from '../terminal/unquote-path.ts'
@@ -18,8 +18,8 @@ import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
 import { attachedFile } from './attached-file.ts'
 import { finishNote } from './finish-note.ts'
-import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
 import { readImage, readImages } from './images.ts'
+import type { About, AskOptions, ChatInterfaces, ChatOptions } from './interface.ts'
 import { withWays } from './no-model.ts'
 import type { Say } from './port.ts'
 import { speaker } from './speaker.ts'
@@ -57,7 +57,11 @@ interface Meeting {
 /** A command that speaks with an agent. */
 export abstract class ChatCommand extends WbCommand {
   /** Chat in a terminal; elsewhere answer the one question that was typed or comes in. */
-  protected async chat(wanted: Wanted, isReadOut: boolean, fronts: () => Promise<Fronts>): Promise<void> {
+  protected async chat(
+    wanted: Wanted,
+    isReadOut: boolean,
+    fronts: () => Promise<ChatInterfaces>,
+  ): Promise<void> {
     if (!this.isScreen || !wanted.flags.stream) return this.answer(wanted, fronts)
     const meeting = await this.waitFor('looking', this.meet(wanted))
     const options = await this.waitFor('looking', this.options(meeting, wanted.question))
@@ -68,7 +72,7 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** One question and its answer. */
-  protected async answer(wanted: Wanted, fronts: () => Promise<Fronts>): Promise<void> {
+  protected async answer(wanted: Wanted, fronts: () => Promise<ChatInterfaces>): Promise<void> {
     const images = await readImages(wanted.images ?? [], this.io.cwd)
     const question = await this.questionOf(wanted.question)
     const say: Say = { content: question, ...(images.length > 0 && { images }) }
@@ -95,12 +99,13 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** In a terminal: the answer as a chat shows it. */
-  private async show(meeting: Meeting, say: Say, fronts: () => Promise<Fronts>): Promise<void> {
+  private async show(meeting: Meeting, say: Say, fronts: () => Promise<ChatInterfaces>): Promise<void> {
     const { talk } = meeting
     const options = await this.options(meeting, say.content)
     const port: AskOptions['port'] = {
       send: ({ content }) => this.turn(meeting, { ...say, content }),
       find: asked => talk.find(asked),
+      usedPassages: message => talk.usedPassages(message),
     }
     const { askInTerminal } = await fronts()
     this.progress.spin('waiting for the answer')
@@ -180,22 +185,22 @@ export abstract class ChatCommand extends WbCommand {
     return { agent, talk, conversation: { id: newest.conversationId, name: conversationName(newest) } }
   }
 
-  private async options({ agent, talk, conversation }: Meeting, question?: string): Promise<FrontOptions> {
+  private async options({ agent, talk, conversation }: Meeting, question?: string): Promise<ChatOptions> {
     const { io } = this
-    const sink = takesUtf8(io.env) ? io.stdout : asciiSink(io.stdout)
-    const write = (text: string) => void sink.write(text)
+    const stdout = takesUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
+    const write = (text: string) => void stdout.write(text)
     return {
       port: talk,
-      desk: {
+      machine: {
         copy: clipboardOr(io, write),
         save: (path, text) => saveNew(resolve(io.cwd, path), path, text),
         readImage: path => readImage(unquotePath(io.env, path), io.cwd),
         readFile: path => attachedFile(unquotePath(io.env, path), io.cwd),
       },
       clock: io.clock,
-      terminal: io,
+      terminal: { stdin: io.stdin, stdout },
       about: await this.about(agent),
-      colour: this.output.style.dim('') !== '',
+      hasColors: this.output.style.dim('') !== '',
       conversation,
       question,
       signal: this.signal,

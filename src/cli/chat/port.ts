@@ -9,30 +9,33 @@ export interface NamedImage extends ImageInput {
   readonly name: string
 }
 
-/** What a person says to an agent. */
+/** A message to an agent. */
 export interface Say {
   readonly content: string
   readonly images?: readonly NamedImage[]
-  /** Answers this message instead of the agent's own model. */
+  /** Model for this message; the agent's own if absent. */
   readonly llmServiceId?: string
   /** Temperature of the answer; that of the service if absent. */
   readonly temperature?: number
-  /** A message of the person that this one stands for, from now on. */
+  /** ID of the message that this one replaces. */
   readonly replaces?: string
 }
 
-/** One of several that a person chooses from. */
+/** An item to choose from. */
 export interface Choice {
   readonly id: string
   readonly name: string
-  /** It answers to this as well. */
+  /** Another name of the item. */
   readonly alias?: string
-  /** What else is said of it. */
+  /** A short description. */
   readonly about: string
   readonly isChosen: boolean
 }
 
-/** What a conversation is held through. All of it throws `WbError` and `Unreachable`, as the client does. */
+/** More passages are not listed below an answer. */
+export const usedPassagesMax = 6
+
+/** A conversation at a runtime. All methods throw `WbError` and `Unreachable`, like the client. */
 export interface ChatPort {
   /** Sends a message, and returns the events of its turn. The first message begins the conversation. */
   send(say: Say, signal: AbortSignal): AsyncIterable<TurnEvent>
@@ -41,23 +44,30 @@ export interface ChatPort {
   /** Stops the running turn, if closing its connection does not. */
   stop(): Promise<void>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
-  /** The messages of the conversation in order; none before the first. */
+  /** Returns the messages of the conversation in order. */
   said(): Promise<Message[]>
-  /** The conversation as a Markdown document; undefined before the first message. */
+  /** Returns the conversation as a Markdown document; undefined before the first message. */
   exported(): Promise<string | undefined>
-  /** Passages for a question where no model answers it. */
+  /** Returns passages for a question that no model answers. */
   find(question: string): Promise<Passage[]>
-  /** The text around a passage that was cited: its chunk, with the one before and the one behind it. */
+  /** Returns a cited chunk with the chunks before and after it. */
   passage(citation: Citation): Promise<{ readonly text: string; readonly around: readonly [string, string] }>
+  /**
+   * Returns the passages that an answer without citations used, at most {@link usedPassagesMax}, numbered from 1. Passages
+   * of attachments and deleted documents are left out.
+   */
+  usedPassages(answer: Message): Promise<readonly Citation[]>
+  /** Returns titles of documents that the agent answers from, at most `max`, from different knowledge bases first. */
+  documentTitles(max: number): Promise<readonly string[]>
   /** Attaches a file to the conversation, and begins one if there is none. */
   attachFile(file: File, signal: AbortSignal): Promise<Attachment>
   /** Returns the attachments of the conversation, the oldest first. */
   attachments(): Promise<readonly Attachment[]>
-  /** Ids of tools that the agent may use, each with what it does. */
+  /** Returns the tools that the agent may use. */
   tools(): Promise<readonly { readonly id: string; readonly description: string }[]>
   models(): Promise<Choice[]>
   knowledgeBases(): Promise<Choice[]>
-  /** Answer from these from now on; none is all of the workspace. */
+  /** Sets the knowledge bases of later answers; an empty list means all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
   /** Returns conversations with the agent, last used first. Words limit them to titles that contain all of them. */
   conversations(search: string): Promise<Choice[]>
@@ -66,6 +76,6 @@ export interface ChatPort {
   /** Puts a version of a question back into the conversation, with all messages that followed it. */
   useVersion(messageId: string): Promise<void>
   rename(title: string): Promise<void>
-  /** Go on with a conversation, or with undefined begin another one. */
+  /** Continues a conversation; undefined starts another one with the next message. */
   goOn(conversationId: string | undefined): void
 }

@@ -12,10 +12,12 @@ import { chunksOf } from '../documents/chunks.ts'
 import { conversationName } from '../find/conversation.ts'
 import { everyBase } from '../find/resolve.ts'
 import { findPassages, type Passage } from '../passages/hits.ts'
+import { documentName } from '../shown/resources.ts'
 import { ago } from '../terminal/moment.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { markdownOf } from './exported.ts'
-import type { ChatPort, Choice, Say } from './port.ts'
+import { type ChatPort, type Choice, type Say, usedPassagesMax } from './port.ts'
+import { usedChunks } from './used-chunks.ts'
 
 const passagesFound = 5
 const query = { limit: limits.pageMax }
@@ -182,6 +184,42 @@ export class Talk implements ChatPort {
       else before = said
     }
     return { text: text ?? '', around: [text === undefined ? '' : before, ''] as const }
+  }
+
+  async usedPassages(answer: Message): Promise<Citation[]> {
+    const chunks = usedChunks(answer).slice(0, usedPassagesMax)
+    const found = await Promise.all(
+      chunks.map(async ({ chunkId, knowledgeBaseId, documentId }): Promise<Citation[]> => {
+        const params = { workspaceId: this.agent.workspaceId, knowledgeBaseId, documentId }
+        const document = await this.client.call(documents.show, { params }).catch(error => {
+          if (error instanceof WbError && error.code === 'document_not_found') return undefined
+          throw error
+        })
+        if (!document) return []
+        const title = documentName(document)
+        const { sourceFilename } = document
+        const place = { attachmentId: null, chunkIndex: null, page: null }
+        return [{ number: 1, chunkId, knowledgeBaseId, documentId, title, sourceFilename, ...place }]
+      }),
+    )
+    return found.flat().map((citation, at) => ({ ...citation, number: at + 1 }))
+  }
+
+  async documentTitles(max: number): Promise<string[]> {
+    const { workspaceId } = this.agent
+    const inUse = await this.#inUse()
+    const ids = inUse.length > 0 ? inUse : (await this.knowledgeBases()).map(({ id }) => id)
+    const pages = await Promise.all(
+      ids.slice(0, max).map(knowledgeBaseId =>
+        this.client.call(documents.list, {
+          params: { workspaceId, knowledgeBaseId },
+          query: { limit: max },
+        }),
+      ),
+    )
+    const titles = pages.map(({ items }) => items.map(documentName))
+    const inTurn = Array.from({ length: max }, (_, at) => titles.flatMap(names => names[at] ?? [])).flat()
+    return [...new Set(inTurn)].slice(0, max)
   }
 
   async #attachedPassage(attachmentId: string, index: number) {

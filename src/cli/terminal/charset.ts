@@ -44,6 +44,19 @@ export function asciiSink(stream: Sink): Sink {
   }
 }
 
+/** Returns a terminal whose text is written in ASCII; all else is that of the stream. */
+export function asciiTerminal(stream: NodeJS.WriteStream): NodeJS.WriteStream {
+  const write = (text: string, ...rest: [BufferEncoding?, (() => void)?]) =>
+    stream.write(inAscii(text), ...rest)
+  return new Proxy(stream, {
+    get(target, name) {
+      if (name === 'write') return write
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
 function inAscii(text: string): string {
   return text.replace(beyondAscii, sign => signs[sign] ?? (braille.test(sign) ? '*' : '?'))
 }

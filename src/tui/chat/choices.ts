@@ -5,16 +5,16 @@ import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { ChoicePanel, Named, Purpose, State } from './types.ts'
 
 const titles: Record<Purpose, string> = {
-  model: 'what answers',
-  kb: 'what is answered from',
-  history: 'conversations',
-  versions: 'versions of the last question',
+  model: 'Models',
+  kb: 'Knowledge bases',
+  history: 'Conversations',
+  versions: 'Versions of the last question',
 }
 const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
-/** Everything, by a word. */
+/** Chooses everything. */
 const all = 'all'
 
-/** What a person may choose, with what holds now marked. */
+/** Returns a list to choose from, with the current choice marked. */
 export async function choicesOf(
   port: ChatPort,
   purpose: Purpose,
@@ -45,16 +45,16 @@ async function itemsOf(
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }
 
-/** What may be typed for each. */
+/** Returns a name to type for each item. */
 export function namesOf({ items }: ChoicePanel): string[] {
   const isOne = (name: string) => items.filter(item => item.name === name).length === 1
   return items.map(item => plainLine(isOne(item.name) ? item.name : (item.alias ?? item.name)))
 }
 
 /**
- * The same as chosen by names, which commas part.
+ * Chooses items by their names, separated by commas.
  *
- * @throws UsageError  nothing or several things are named so
+ * @throws UsageError  a name fits no item, or several
  */
 export function chosenBy(typed: string, panel: ChoicePanel): ChoicePanel {
   const { items, purpose } = panel

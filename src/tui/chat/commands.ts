@@ -4,44 +4,44 @@ import { counted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
-import { awayNotice, fileNotice, note, print, send, stop, waitNotice } from './turn.ts'
+import { fileNotice, note, outageNotice, print, send, stop, unqueued, waitNotice } from './turn.ts'
 import type { Effect, Named, Question, State, Step } from './types.ts'
 
 interface Command {
   readonly name: string
   readonly takes?: string
   readonly does: string
-  /** It does not wait for an answer that comes. */
+  /** The command can run during an answer. */
   readonly anytime?: true
   run(state: State, rest: string): Step
 }
 
-/** What a line that begins with `/` may say, in the order of the help. */
+/** Commands of a chat, in the order of `/help`. */
 export const commands: readonly Command[] = [
   { name: 'help', does: 'show this', anytime: true, run: state => [state, [print({ kind: 'help' })]] },
-  { name: 'new', does: 'begin another conversation', run: begin },
+  { name: 'new', does: 'start another conversation', run: startOver },
   {
     name: 'history',
     takes: '[WORDS]',
-    does: 'go on with an earlier conversation',
+    does: 'continue an earlier conversation',
     run: (state, rest) => [state, [{ type: 'openChoices', purpose: 'history', search: rest }]],
   },
   {
     name: 'model',
     takes: '[NAME]',
-    does: 'choose what answers',
+    does: 'choose the model',
     run: (state, rest) => chooseFrom(state, 'model', rest),
   },
   {
     name: 'kb',
     takes: '[NAME, …]',
-    does: 'choose the knowledge bases to answer from; all is all of them',
+    does: 'choose the knowledge bases to answer from; all chooses all of them',
     run: (state, rest) => chooseFrom(state, 'kb', rest),
   },
   {
     name: 'temperature',
     takes: '[0-2]',
-    does: 'set the temperature; without a number, use that of the service',
+    does: 'set the temperature; without a number, use the default of the service',
     run: chooseTemperature,
   },
   {
@@ -66,7 +66,7 @@ export const commands: readonly Command[] = [
   {
     name: 'expand',
     takes: 'N',
-    does: 'show what tool N was asked, and answered',
+    does: 'show arguments and result of tool call N',
     anytime: true,
     run: expand,
   },
@@ -85,13 +85,13 @@ export const commands: readonly Command[] = [
   { name: 'quit', does: 'leave', anytime: true, run: quit },
 ]
 
-/** True of a line that is for this program; two slashes begin a message with one. */
+/** Returns true for a line that is a command. Two slashes start a message with one slash. */
 export function isCommand(line: string): boolean {
   return /^\/(?!\/)\S*(?:\s|$)/.test(line) && !line.trimEnd().includes('\n')
 }
 
-/** Do what a line says. One that says nothing is left in the field. */
-export function obey(state: State, line: string): Step {
+/** Runs a command. A line that cannot run now stays in the composer. */
+export function runCommand(state: State, line: string): Step {
   const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/.exec(line.trim()) ?? []
   const fitting = commands.filter(command => command.name.startsWith(name))
   const command =
@@ -123,63 +123,70 @@ function chooseFrom(state: State, of: Named, typed: string): Step {
 
 function chooseTemperature(state: State, typed: string): Step {
   if (typed === '')
-    return told({ ...state, temperature: undefined }, 'answers use the temperature of the service')
+    return withNotice({ ...state, temperature: undefined }, 'answers use the temperature of the service')
   const temperature = Number(typed.replace(',', '.'))
   if (!(temperature >= 0 && temperature <= limits.temperatureMax))
-    return told(state, `/temperature takes a number from 0 to ${limits.temperatureMax}`)
-  return told({ ...state, temperature }, `answers use temperature ${temperature} from now on`)
+    return withNotice(state, `/temperature takes a number from 0 to ${limits.temperatureMax}`)
+  return withNotice({ ...state, temperature }, `answers use temperature ${temperature} from now on`)
 }
 
 function image(state: State, path: string): Step {
   if (path !== '')
     return [{ ...state, fileTask: `reading ${plainLine(basename(path))}` }, [{ type: 'readImage', path }]]
   const { length } = state.images
-  if (length === 0) return told(state, 'there is no image to remove; /image takes a file')
-  return told({ ...state, images: [] }, `removed ${counted(length, 'image')}`)
+  if (length === 0) return withNotice(state, 'there is no image to remove; /image takes a file')
+  return withNotice({ ...state, images: [] }, `removed ${counted(length, 'image')}`)
 }
 
 function attach(state: State, path: string): Step {
-  if (state.away) return told(state, awayNotice)
+  if (state.outage) return withNotice(state, outageNotice)
   if (path === '') return [state, [{ type: 'openAttachments' }]]
   return [{ ...state, fileTask: `attaching ${plainLine(basename(path))}` }, [{ type: 'attachFile', path }]]
 }
 
-function told(state: State, notice: string): Step {
+function withNotice(state: State, notice: string): Step {
   return [{ ...state, notice }, []]
 }
 
-/** Forget what was said, for another conversation. */
-export function begin(state: State): Step {
+/** Starts another conversation. */
+export function startOver(state: State): Step {
   const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
   return [
     { ...state, last, input, images: imagesAfterEdit(state), runs: [], context: undefined },
-    [{ type: 'goOn', conversation: undefined }],
+    [{ type: 'openConversation', conversation: undefined }],
   ]
 }
 
-/** Show the source of a number. */
+/** Opens the source with a number. */
 export function open(state: State, number: string): Step {
   const { citations, texts } = state.last
-  if (citations.length === 0) return told(state, 'no answer here cites anything')
+  if (citations.length === 0) return withNotice(state, 'this conversation has no sources yet')
   const wanted =
     number === '' && citations.length === 1 ? citations[0]!.number : Number(number.replace(/[[\]]/g, ''))
   const citation = citations.find(one => one.number === wanted)
-  if (!citation) return told(state, `/open takes a number: ${citations.map(one => one.number).join(' ')}`)
+  if (!citation)
+    return withNotice(state, `/open takes a number: ${citations.map(one => one.number).join(' ')}`)
   return [state, [{ type: 'openPassage', citation, known: texts[citation.chunkId] }]]
 }
 
 function expand(state: State, number: string): Step {
   const run = number === '' ? state.runs.at(-1) : state.runs.find(one => String(one.number) === number)
   if (!run)
-    return told(
+    return withNotice(
       state,
       state.runs.length === 0 ? 'no tool ran yet' : `/expand takes a number up to ${state.runs.length}`,
     )
   const { call, result } = run
-  const text = ['asked', '', pretty(call.arguments), '', 'answered', '', pretty(result?.content ?? '')].join(
-    '\n',
-  )
+  const text = [
+    'arguments',
+    '',
+    pretty(call.arguments),
+    '',
+    'result',
+    '',
+    pretty(result?.content ?? ''),
+  ].join('\n')
   return [
     {
       ...state,
@@ -192,21 +199,21 @@ function expand(state: State, number: string): Step {
 /** Shows the reasoning of the current or the last turn. */
 function showThoughts(state: State): Step {
   const text = [state.last.thoughts, state.turn?.thought?.text ?? ''].filter(Boolean).join('\n\n')
-  if (text === '') return told(state, 'the model showed no reasoning')
+  if (text === '') return withNotice(state, 'the model showed no reasoning')
   const page = { text, format: 'plain' } as const
   return [{ ...state, panel: { kind: 'text', title: 'Reasoning', page, top: 0 } }, []]
 }
 
 function copy(state: State, number: string): Step {
   const { answer } = state.last
-  if (answer === '') return told(state, 'there is no answer to copy')
+  if (answer === '') return withNotice(state, 'there is no answer to copy')
   if (number === '') return [state, [{ type: 'copy', text: answer, what: 'the answer' }]]
   const fences = [...answer.matchAll(/^ *(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^ *\1\s*$/gm)].map(
     ([, , code]) => code!,
   )
   const code = fences[Number(number) - 1]
   if (code === undefined)
-    return told(
+    return withNotice(
       state,
       fences.length === 0 ? 'the answer has no block of code' : `/copy takes a number up to ${fences.length}`,
     )
@@ -215,11 +222,11 @@ function copy(state: State, number: string): Step {
 
 function retry(state: State): Step {
   const { question } = state.last
-  if (!question) return told(state, 'nothing was asked yet')
+  if (!question) return withNotice(state, 'nothing was asked yet')
   const { llmServiceId, temperature } = state
   const images = state.images.length > 0 ? state.images : question.images
   if (!images?.length && question.storedImages?.length)
-    return told(state, 'add the images of the question again with /image FILE, then /retry')
+    return withNotice(state, 'add the images of the question again with /image FILE, then /retry')
   return send(
     { ...state, images: [] },
     {
@@ -234,7 +241,7 @@ function retry(state: State): Step {
 
 function edit(state: State): Step {
   const { question } = state.last
-  if (!question) return told(state, 'nothing was asked yet')
+  if (!question) return withNotice(state, 'nothing was asked yet')
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
   const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
   const lost = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
@@ -243,13 +250,13 @@ function edit(state: State): Step {
       ...state,
       input,
       images,
-      notice: `what you send stands for the last question${lost}; ctrl+c leaves it as it is`,
+      notice: `your message will replace the last question${lost}; ctrl+c cancels`,
     },
     [],
   ]
 }
 
-/** Returns the images for the next question when an edit is given up, which had taken up those of its question. */
+/** Returns the images of the next question after an edit is cancelled, without those of the edited question. */
 function imagesAfterEdit({ input, images, last }: State): State['images'] {
   return input.replaces === undefined ? images : withoutImagesOf(last.question, images)
 }
@@ -259,15 +266,15 @@ function withoutImagesOf(question: Question | undefined, images: State['images']
 }
 
 function versions(state: State, number: string): Step {
-  if (state.last.question?.messageId === undefined) return told(state, 'nothing was asked yet')
+  if (state.last.question?.messageId === undefined) return withNotice(state, 'nothing was asked yet')
   if (number === '') return [state, [{ type: 'openChoices', purpose: 'versions' }]]
-  if (!/^\d+$/.test(number)) return told(state, '/versions takes a number')
+  if (!/^\d+$/.test(number)) return withNotice(state, '/versions takes a number')
   return [state, [{ type: 'useVersion', version: Number(number) }]]
 }
 
 function rename(state: State, title: string): Step {
-  if (title === '') return told(state, '/rename takes a title')
-  if (!state.last.question) return told(state, 'nothing was asked yet')
+  if (title === '') return withNotice(state, '/rename takes a title')
+  if (!state.last.question) return withNotice(state, 'nothing was asked yet')
   return [state, [{ type: 'rename', title }]]
 }
 
@@ -278,16 +285,18 @@ export function quit(state: State): Step {
 
 const leaveNotice = 'ctrl+c again leaves'
 
-/** Ctrl-C: stops what goes on, else empties the field, and pressed again it leaves. */
+/** Handles Ctrl-C: stops current work, else clears the composer. Pressed again, it leaves. */
 export function cancel(state: State): Step {
-  const { turn, fileTask, away, input, isLeaving } = state
+  const { turn, fileTask, outage, input, isLeaving } = state
   if (turn) return stop({ ...state, isLeaving: true, notice: leaveNotice }, turn)
   if (isLeaving) return [state, [...leaving(state)]]
   const armed: State = { ...state, isLeaving: true, notice: leaveNotice }
   if (fileTask)
     return [{ ...armed, fileTask: undefined }, [{ type: 'stopFileTask' }, note(`stopped ${fileTask}`)]]
-  if (away?.waiting)
-    return [{ ...armed, away: undefined, ...takenBack(state) }, [{ type: 'stopWaiting' }, note('not sent')]]
+  if (outage?.waiting) {
+    const idle = unqueued({ ...armed, outage: undefined, ...takenBack(state) })
+    return [idle, [{ type: 'stopWaiting' }, note('not sent')]]
+  }
   const content = contentOf(input.editor)
   if (content === '' && input.replaces === undefined) return [armed, []]
   const past = content === '' ? input.past : [...input.past, content]
@@ -301,15 +310,15 @@ export function cancel(state: State): Step {
   ]
 }
 
-function leaving({ away }: State): Effect[] {
-  return [...(away ? [{ type: 'stopWaiting' } as const] : []), { type: 'leave' }]
+function leaving({ outage }: State): Effect[] {
+  return [...(outage ? [{ type: 'stopWaiting' } as const] : []), { type: 'leave' }]
 }
 
-/** A message that waits comes back into the field. */
-function takenBack({ away, input, images }: State): Pick<State, 'input' | 'images'> {
+/** Returns the composer with the message that waits for the runtime. */
+function takenBack({ outage, input, images }: State): Pick<State, 'input' | 'images'> {
   const isFree = contentOf(input.editor) === ''
   return {
-    input: isFree && away?.waiting ? { ...input, editor: editorOf(away.waiting.content) } : input,
-    images: [...(away?.waiting?.images ?? []), ...images],
+    input: isFree && outage?.waiting ? { ...input, editor: editorOf(outage.waiting.content) } : input,
+    images: [...(outage?.waiting?.images ?? []), ...images],
   }
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { pause } from '../../base/pause.ts'
-import type { Desk } from '../../cli/chat/front.ts'
+import type { Machine } from '../../cli/chat/interface.ts'
 import type { ChatPort } from '../../cli/chat/port.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
@@ -9,20 +9,23 @@ import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
 import { counted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
-import { isAway } from '../parts/away.ts'
+import type { Size } from '../parts/terminal-session.ts'
+import { isUnavailable } from '../parts/unavailable.ts'
 import { choicesOf, chosenBy, namesOf } from './choices.ts'
-import { followed, isMissing } from './followed.ts'
-import { panelFrom } from './panel.ts'
+import { followTurn, isMissing } from './follow-turn.ts'
+import { SUGGESTIONS, suggestedQuestions } from './greeting.ts'
+import { passagePanel } from './panel.ts'
 import { step } from './state.ts'
 import type { Effect, Event, Failure, Panel, Printed, Resume, State } from './types.ts'
+import { usedBy } from './used-passages.ts'
 
 export interface Parts {
   readonly port: ChatPort
-  readonly desk: Desk
+  readonly machine: Machine
   readonly clock: Clock
-  /** Told of what stays on the screen, in order. */
+  /** Receives the parts of the conversation, in order. */
   onPrint(printed: Printed): void
-  /** Told after each event. */
+  /** Called after each event. */
   onChange(event: Event): void
   onRedraw(): void
   onLeave(): void
@@ -42,13 +45,13 @@ interface Reading {
 type Opening = (signal: AbortSignal, leave: () => void) => AsyncIterable<TurnEvent>
 
 /** Maximum time that leaving waits for the runtime to stop a turn. */
-const stopMaxMs = 2_000
-const waitFirstMs = 500
-const waitMaxMs = 10_000
-/** How often time passes while something is waited for. */
-const tickMs = 100
+const STOP_MAX_MS = 2_000
+const RETRY_FIRST_MS = 500
+const RETRY_MAX_MS = 10_000
+/** Time between two ticks while work is in progress. */
+const TICK_MS = 100
 
-/** A chat as it goes on: events change its state, and what is to be done about it is done. */
+/** Runs a chat: applies events to its state, and does the work that follows from them. */
 export class Chat {
   #state: State
   #reading: Reading | undefined
@@ -79,6 +82,16 @@ export class Chat {
     this.parts.onChange(event)
   }
 
+  /** Changes the size of the screen, without a report to `onChange`. */
+  resize(size: Size): void {
+    this.#state = step(this.#state, { type: 'resized', size })[0]
+  }
+
+  /** Loads questions that an empty chat suggests. */
+  greet(): void {
+    void this.#loadSuggestions()
+  }
+
   /** Shows the conversation of the port, and reads on a turn that is running in it. */
   async resume(title: string): Promise<void> {
     const said = await this.parts.port.said()
@@ -96,21 +109,21 @@ export class Chat {
     if (reading?.isStopped && !reading.isStored) this.#stopping = this.#stopTurn(reading)
     reading?.leave.abort()
     const stopped = new AbortController()
-    await Promise.race([this.#stopping.finally(() => stopped.abort()), pause(stopMaxMs, stopped.signal)])
+    await Promise.race([this.#stopping.finally(() => stopped.abort()), pause(STOP_MAX_MS, stopped.signal)])
   }
 
   #tick(): void {
-    const { turn, away, fileTask } = this.#state
-    if (this.#isTicking || (!turn && !away && !fileTask)) return
+    const { turn, outage, fileTask } = this.#state
+    if (this.#isTicking || (!turn && !outage && !fileTask)) return
     this.#isTicking = true
-    this.parts.clock.after(tickMs, () => {
+    this.parts.clock.after(TICK_MS, () => {
       this.#isTicking = false
       this.dispatch({ type: 'tick', nowMs: this.parts.clock.now() })
     })
   }
 
   #run(effect: Effect): void {
-    const { port, desk, onPrint } = this.parts
+    const { port, machine, onPrint } = this.parts
     switch (effect.type) {
       case 'print':
         onPrint(effect.printed)
@@ -141,13 +154,13 @@ export class Chat {
         break
       case 'readImage':
         this.#runFileTask(async signal => {
-          const image = await desk.readImage(effect.path)
+          const image = await machine.readImage(effect.path)
           if (!signal.aborted) this.dispatch({ type: 'imageRead', image })
         })
         break
       case 'attachFile':
         this.#runFileTask(async signal => {
-          const { filename, textChars } = await port.attachFile(await desk.readFile(effect.path), signal)
+          const { filename, textChars } = await port.attachFile(await machine.readFile(effect.path), signal)
           this.#noted(`attached ${plainLine(filename)}, ${counted(textChars, 'character')}`)
         })
         break
@@ -156,6 +169,9 @@ export class Chat {
         break
       case 'openAttachments':
         this.#try(() => this.#openAttachments())
+        break
+      case 'loadSuggestions':
+        void this.#loadSuggestions()
         break
       case 'openTools':
         this.#try(() => this.#openTools())
@@ -193,14 +209,14 @@ export class Chat {
           this.#noted(`renamed the conversation to ${plainLine(effect.title)}`)
         })
         break
-      case 'goOn':
-        this.#try(() => this.#goOn(effect.conversation))
+      case 'openConversation':
+        this.#try(() => this.#openConversation(effect.conversation))
         break
       case 'copy':
         this.#try(async () => {
-          if (!desk.copy)
+          if (!machine.copy)
             return this.#noted('no clipboard is available; /export writes the conversation to a file', true)
-          this.#noted(copiedNote(effect.what, await desk.copy(effect.text)))
+          this.#noted(copiedNote(effect.what, await machine.copy(effect.text)))
         })
         break
       case 'export':
@@ -218,7 +234,7 @@ export class Chat {
     this.dispatch({ type: 'noted', text, isBad })
   }
 
-  /** What goes wrong beside the answer is told, and changes nothing. */
+  /** Runs work whose failure is reported, and changes nothing else. */
   #try(act: () => Promise<void>): void {
     act().catch((error: unknown) => this.#noted(reportOf(error).message, true))
   }
@@ -257,11 +273,11 @@ export class Chat {
     const onConnection = (isLost: boolean) => this.dispatch({ type: 'connection', isLost })
     try {
       const first = open(signal, () => reading.leave.abort())
-      for await (const event of followed({ port: this.parts.port, signal, onConnection }, first)) {
+      for await (const event of followTurn({ port: this.parts.port, signal, onConnection }, first)) {
         reading.isStored = true
         if (reading.isStopped && !signal.aborted) await this.#stopTurn(reading)
         if (signal.aborted) return
-        this.dispatch({ type: 'turn', event })
+        this.dispatch({ type: 'turn', event, used: await usedBy(event, this.parts.port) })
       }
     } catch (error) {
       if (!signal.aborted && !reading.isStopped) this.dispatch({ type: 'failed', failure: failureOf(error) })
@@ -307,12 +323,12 @@ export class Chat {
     })
   }
 
-  /** Ask until the runtime answers, whatever it says. */
+  /** Retries until the runtime answers, even with an error. */
   async #wait(): Promise<void> {
     const waiting = new AbortController()
     this.#waiting = waiting
     const { signal } = waiting
-    for (let waitMs = waitFirstMs; !signal.aborted; waitMs = Math.min(2 * waitMs, waitMaxMs)) {
+    for (let waitMs = RETRY_FIRST_MS; !signal.aborted; waitMs = Math.min(2 * waitMs, RETRY_MAX_MS)) {
       await pause(waitMs, signal)
       if (signal.aborted) return
       try {
@@ -320,11 +336,17 @@ export class Chat {
         if (!signal.aborted) this.dispatch({ type: 'reconnected', said })
         return
       } catch (error) {
-        if (isAway(error)) continue
+        if (isUnavailable(error)) continue
         if (!signal.aborted) this.dispatch({ type: 'reconnected', said: [] })
         return
       }
     }
+  }
+
+  async #loadSuggestions(): Promise<void> {
+    // Without them, an empty chat suggests nothing.
+    const titles = await this.parts.port.documentTitles(SUGGESTIONS).catch(() => [])
+    if (titles.length > 0) this.dispatch({ type: 'suggested', questions: suggestedQuestions(titles) })
   }
 
   #open(panel: Panel): void {
@@ -333,10 +355,10 @@ export class Chat {
 
   async #openPassage(citation: Citation, known: string | undefined): Promise<void> {
     const { text, around } = await this.parts.port.passage(citation)
-    const [before, behind] = around
-    const said = text || known || 'the passage is gone'
+    const [before, after] = around
+    const passage = text || known || 'this passage was deleted'
     const title = `[${citation.number}] ${sourceOf(citation)}`
-    this.#open(panelFrom({ title, before, said, behind }, this.#state.size))
+    this.#open(passagePanel({ title, before, passage, after }, this.#state.size))
   }
 
   async #openTools(): Promise<void> {
@@ -345,7 +367,7 @@ export class Chat {
     const text = tools
       .map(({ id, description }) => `**\`${toolName(id, servers)}\`**  ${plainLine(description)}`)
       .join('\n\n')
-    this.#open({ kind: 'text', title: 'tools', page: { text: text || 'none', format: 'markdown' }, top: 0 })
+    this.#open({ kind: 'text', title: 'Tools', page: { text: text || 'none', format: 'markdown' }, top: 0 })
   }
 
   async #openAttachments(): Promise<void> {
@@ -354,14 +376,14 @@ export class Chat {
       plainLine(`${filename}, ${counted(textChars, 'character')}`),
     )
     const text = lines.join('\n') || 'none; /attach FILE attaches a file to the conversation'
-    this.#open({ kind: 'text', title: 'attachments', page: { text, format: 'plain' }, top: 0 })
+    this.#open({ kind: 'text', title: 'Attachments', page: { text, format: 'plain' }, top: 0 })
   }
 
-  async #goOn(conversation: { id: string; name: string } | undefined): Promise<void> {
+  async #openConversation(conversation: { id: string; name: string } | undefined): Promise<void> {
     const { port } = this.parts
     port.goOn(conversation?.id)
     if (conversation) return this.resume(conversation.name)
-    this.dispatch({ type: 'resumed', said: [], title: 'another conversation begins' })
+    this.dispatch({ type: 'resumed', said: [], title: 'new conversation' })
   }
 
   async #useVersion(wanted: { id: string; name: string } | number): Promise<void> {
@@ -385,9 +407,9 @@ export class Chat {
 
   async #export(file: string | undefined): Promise<void> {
     const text = await this.parts.port.exported()
-    if (text === undefined) return this.#noted('nothing was said yet', true)
+    if (text === undefined) return this.#noted('the conversation is empty', true)
     const path = file ?? 'conversation.md'
-    await this.parts.desk.save(path, text)
+    await this.parts.machine.save(path, text)
     this.#noted(`written to ${path}`)
   }
 }
@@ -404,5 +426,5 @@ function copiedNote(what: string, by: CopiedBy): string {
 
 function failureOf(error: unknown): Failure {
   const { message, code = 'unexpected', next } = reportOf(error)
-  return { kind: isAway(error) ? 'unreachable' : 'refused', code, message, next }
+  return { kind: isUnavailable(error) ? 'unreachable' : 'refused', code, message, next }
 }

@@ -1,21 +1,21 @@
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Highlight, renderText } from '../markdown/render.ts'
 import type { Key } from '../parts/keys.ts'
-import type { Size } from '../parts/screen.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
-import { begin } from './commands.ts'
+import type { Size } from '../parts/terminal-session.ts'
+import { startOver } from './commands.ts'
 import type { ChoicePanel, Page, Panel, State, Step } from './types.ts'
 
-/** Lines of the screen beside the text: the title with its distance, and the keys. */
-const frameLines = 4
+/** Rows of the screen that are not for the body: title, keys, two gaps, and the one that Ink needs. */
+const FRAME_ROWS = 5
 
-/** What a page was rendered to last: it is scrolled line by line. */
+/** Last lines of each page, because it is drawn for each line that it is scrolled by. */
 const known = new WeakMap<
   Page,
   { columns: number; highlight: Highlight | undefined; lines: readonly Line[] }
 >()
 
-/** Lines of a text that fills the screen. */
+/** Returns the lines of a page. */
 export function pageLines(page: Page, columns: number, highlight?: Highlight): readonly Line[] {
   const before = known.get(page)
   if (before?.columns === columns && before.highlight === highlight) return before.lines
@@ -31,33 +31,33 @@ function rendered({ text, format }: Page, width: number, highlight: Highlight | 
 
 const between = '\n\n* * *\n\n'
 
-/** A passage with what stands around it; the screen begins with the passage itself. */
-export function panelFrom(
-  { title, before, said, behind }: { title: string; before: string; said: string; behind: string },
+/** Returns a panel with a passage and the text around it, scrolled to the passage. */
+export function passagePanel(
+  { title, before, passage, after }: { title: string; before: string; passage: string; after: string },
   size: Size,
 ): Panel {
-  const text = [before, said, behind].filter(part => part !== '').join(between)
+  const text = [before, passage, after].filter(part => part !== '').join(between)
   const page = { text, format: 'markdown' } as const
   if (before === '') return { kind: 'text', title, page, top: 0 }
   const above = pageLines({ ...page, text: before }, size.columns).length
   return { kind: 'text', title, page, top: Math.min(above + 1, lastTop(page, size)) }
 }
 
-/** The line at the top of the screen that has the end at its bottom. */
+/** Returns the first line of the last screen. */
 function lastTop(page: Page, size: Size): number {
   const before = known.get(page)
-  // Colours change no line's end.
+  // Highlighting does not change how lines wrap.
   const lines = before?.columns === size.columns ? before.lines : pageLines(page, size.columns)
   return Math.max(0, lines.length - panelRoom(size))
 }
 
-/** Lines of the text or of the list that are seen at once. */
+/** Returns the number of lines that are visible at once. */
 export function panelRoom({ rows }: Size): number {
-  return Math.max(1, rows - frameLines)
+  return Math.max(1, rows - FRAME_ROWS)
 }
 
-/** A key while something fills the screen. */
-export function read(state: State, panel: Panel, key: Key): Step {
+/** Handles a key in a panel. */
+export function pressPanelKey(state: State, panel: Panel, key: Key): Step {
   const isLetter = (letter: string) => key.type === 'typed' && key.text === letter
   if (key.type === 'escape' || key.type === 'cancel' || isLetter('q'))
     return [{ ...state, panel: undefined }, []]
@@ -78,7 +78,7 @@ export function read(state: State, panel: Panel, key: Key): Step {
     )
     return [{ ...state, panel: { ...panel, items } }, []]
   }
-  return key.type === 'enter' ? chosen({ ...state, panel: undefined }, panel) : [state, []]
+  return key.type === 'enter' ? applyChoice({ ...state, panel: undefined }, panel) : [state, []]
 }
 
 function movedBy(key: Key, page: number): number | undefined {
@@ -102,8 +102,8 @@ function movedBy(key: Key, page: number): number | undefined {
   }
 }
 
-/** The same by numbers from 1, for who sees no list; none leaves it as it is. */
-export function choose(state: State, panel: ChoicePanel, typed: string): Step {
+/** Applies a choice by numbers from 1, for a list that was read out. Without a number, nothing changes. */
+export function chooseByNumber(state: State, panel: ChoicePanel, typed: string): Step {
   const closed: State = { ...state, panel: undefined }
   const places = [...typed.matchAll(/\d+/g)].map(([number]) => Number(number) - 1)
   if (places.length === 0) return [closed, []]
@@ -111,11 +111,11 @@ export function choose(state: State, panel: ChoicePanel, typed: string): Step {
     panel.purpose === 'kb'
       ? panel.items.map((item, at) => ({ ...item, isChosen: places.includes(at) }))
       : panel.items
-  return chosen(closed, { ...panel, items, at: places[0]! })
+  return applyChoice(closed, { ...panel, items, at: places[0]! })
 }
 
-/** What was chosen holds from now on. */
-export function chosen(state: State, { purpose, items, at, isNamed }: ChoicePanel): Step {
+/** Applies the choice of a list. */
+export function applyChoice(state: State, { purpose, items, at, isNamed }: ChoicePanel): Step {
   const item = items[at]
   if (!item) return [state, []]
   if (purpose === 'model') {
@@ -123,8 +123,8 @@ export function chosen(state: State, { purpose, items, at, isNamed }: ChoicePane
     return [{ ...state, llmServiceId: item.id, model: item.name, notice }, []]
   }
   if (purpose === 'history') {
-    const [fresh] = begin(state)
-    return [fresh, [{ type: 'goOn', conversation: item }]]
+    const [fresh] = startOver(state)
+    return [fresh, [{ type: 'openConversation', conversation: item }]]
   }
   if (purpose === 'versions') return [state, item.isChosen ? [] : [{ type: 'useVersion', version: item }]]
   const marked = items.filter(({ isChosen }) => isChosen)

@@ -1,7 +1,7 @@
 import { citationOf, citationsOf, citedBy } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
-import type { About } from '../../cli/chat/front.ts'
 import { imageLines } from '../../cli/chat/images.ts'
+import type { About } from '../../cli/chat/interface.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
@@ -10,17 +10,28 @@ import { limits } from '../../contract/limits.ts'
 import { blocksOf } from '../markdown/blocks.ts'
 import { contentOf } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import type { Size } from '../parts/screen.ts'
-import { answer, answerWith } from './approval.ts'
+import type { Size } from '../parts/terminal-session.ts'
+import { pressApprovalKey, submitApproval } from './approval-keys.ts'
 import { cancel, open, quit } from './commands.ts'
-import { withNames } from './completion.ts'
-import { choose, chosen, read } from './panel.ts'
-import { attached, connection, contextOf, failed, heard, joined, note, print, reconnected } from './turn.ts'
+import { loadNames } from './completion.ts'
+import { isEmptyChat } from './greeting.ts'
+import { applyChoice, chooseByNumber, pressPanelKey } from './panel.ts'
+import {
+  andThen,
+  applyTurnEvent,
+  attached,
+  connection,
+  contextOf,
+  failed,
+  note,
+  print,
+  reconnected,
+} from './turn.ts'
 import type { Effect, Event, State, Step } from './types.ts'
-import { emptyInput, submit, type } from './typing.ts'
+import { emptyInput, pressComposerKey, submit } from './typing.ts'
 
-/** Of a conversation that goes on, so many messages are shown again. */
-const shownAgain = 10
+/** Number of messages that are shown when a conversation is continued. */
+const RESUMED_MESSAGES = 10
 
 export function start(about: About, size: Size, nowMs: number): State {
   return {
@@ -31,7 +42,8 @@ export function start(about: About, size: Size, nowMs: number): State {
     images: [],
     fileTask: undefined,
     turn: undefined,
-    away: undefined,
+    queue: [],
+    outage: undefined,
     last: { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} },
     runs: [],
     llmServiceId: undefined,
@@ -41,16 +53,19 @@ export function start(about: About, size: Size, nowMs: number): State {
     panel: undefined,
     names: {},
     spent: { tokens: 0, costUsd: undefined },
+    suggestions: [],
     isLeaving: false,
     notice: '',
   }
 }
 
-/** What an event makes of the chat, and what is to be done about it. */
+/** Returns the state after an event, and the work that follows from it. */
 export function step(state: State, event: Event): Step {
   switch (event.type) {
     case 'turn':
-      return heard(state, event.event)
+      return applyTurnEvent(state, event.event, event.used)
+    case 'suggested':
+      return [{ ...state, suggestions: event.questions }, []]
     case 'connection':
       return connection(state, event.isLost)
     case 'attached':
@@ -68,7 +83,7 @@ export function step(state: State, event: Event): Step {
     case 'opened':
       return [{ ...state, panel: event.panel }, []]
     case 'chose':
-      return chosen(state, event.panel)
+      return applyChoice(state, event.panel)
     case 'named':
       return [{ ...state, names: { ...state.names, [event.of]: event.names } }, []]
     case 'resumed':
@@ -88,16 +103,16 @@ export function step(state: State, event: Event): Step {
   }
 }
 
-/** Passages in place of an answer, as no model gives one. */
+/** Prints passages in place of an answer, because no model answers. */
 function found(state: State, passages: readonly Passage[]): Step {
   const texts = Object.fromEntries(passages.map(({ id, text }) => [id, plain(text)]))
   const last = { ...state.last, answer: '', isAnswered: false, citations: passages.map(citationOf), texts }
   const question = state.last.question?.content ?? ''
-  const hasWays = state.model !== null
+  const hasSetup = state.model !== null
   return [
     { ...state, last, model: null },
     [
-      print({ kind: 'found', question, passages, hasWays }),
+      print({ kind: 'found', question, passages, hasSetup }),
       ...(passages.length > 0 ? [note(`/open ${passages[0]!.number} shows the first one whole`)] : []),
     ],
   ]
@@ -107,7 +122,7 @@ function based(state: State, knowledgeBases: readonly string[]): Step {
   const from = knowledgeBases.length === 0 ? 'all knowledge bases' : plainLine(knowledgeBases.join(', '))
   return [
     { ...state, about: { ...state.about, knowledgeBases }, notice: `answers come from ${from} from now on` },
-    [],
+    [{ type: 'loadSuggestions' }],
   ]
 }
 
@@ -119,23 +134,23 @@ function withImage(state: State, image: NamedImage): Step {
   return [{ ...state, notice: most }, []]
 }
 
-/** A line from who types where no key is seen. */
+/** Handles a whole line from an interface that does not read keys. */
 function line(state: State, text: string): Step {
   const { panel, turn } = state
   const asked = turn?.pending[0]
-  if (turn && asked) return answerWith(state, turn, asked, text)
-  return panel?.kind === 'choice' ? choose(state, panel, text) : submit(state, text)
+  if (turn && asked) return submitApproval(state, turn, asked, text)
+  return panel?.kind === 'choice' ? chooseByNumber(state, panel, text) : submit(state, text)
 }
 
 function pressed(state: State, key: Key): Step {
   const { panel, turn } = state
   if (panel && key.type === 'typed' && key.text.length > 1) return eachOf(state, key.text)
-  if (panel) return read(state, panel, key)
+  if (panel) return pressPanelKey(state, panel, key)
   if (key.type === 'cancel') return cancel(state)
   const calm: State =
     state.isLeaving || state.notice !== '' ? { ...state, isLeaving: false, notice: '' } : state
   const asked = turn?.pending[0]
-  if (turn && asked) return answer(calm, turn, asked, key)
+  if (turn && asked) return pressApprovalKey(calm, turn, asked, key)
   switch (key.type) {
     case 'end-of-input':
       if (contentOf(state.input.editor) === '') return quit(calm)
@@ -145,31 +160,37 @@ function pressed(state: State, key: Key): Step {
       if (!isFree(calm)) break
       return [calm, [{ type: 'stepVersion', by: key.type === 'wordLeft' ? -1 : 1 }]]
     case 'number':
-      return open(calm, String(key.number))
+      return pressNumber(calm, key.number)
     case 'redraw':
       return [calm, [{ type: 'redraw' }]]
   }
-  return withNames(type(calm, key))
+  return loadNames(pressComposerKey(calm, key))
 }
 
-/** True if the arrow keys have no text to move in, and the last question can change. */
-function isFree({ input, turn, away, last }: State): boolean {
+/** Opens a source, or asks a suggested question of an empty chat. */
+function pressNumber(state: State, number: number): Step {
+  const question = isEmptyChat(state) ? state.suggestions[number - 1] : undefined
+  return question === undefined ? open(state, String(number)) : submit(state, question)
+}
+
+/** Returns true if the arrow keys have no text to move in, and the last question can change. */
+function isFree({ input, turn, outage, last }: State): boolean {
   const isEmpty = contentOf(input.editor) === '' && !input.search
-  return isEmpty && !turn && !away && last.question?.messageId !== undefined
+  return isEmpty && !turn && !outage && last.question?.messageId !== undefined
 }
 
-/** Letters that came at once, where each may mean something. */
+/** Handles letters that arrived together, where each can be a command. */
 function eachOf(state: State, text: string): Step {
   return [...text].reduce<Step>(
-    (done, letter) => joined(done, next => pressed(next, { type: 'typed', text: letter })),
+    (done, letter) => andThen(done, next => pressed(next, { type: 'typed', text: letter })),
     [state, []],
   )
 }
 
-/** A conversation that was begun before, with the end of what was said. */
+/** Continues a conversation, and prints its last messages. */
 function resumed(state: State, { said, title, fromId }: Extract<Event, { type: 'resumed' }>): Step {
   const from = fromId === undefined ? -1 : said.findIndex(({ messageId }) => messageId === fromId)
-  const left = Math.max(0, from, said.length - shownAgain)
+  const left = Math.max(0, from, said.length - RESUMED_MESSAGES)
   const effects: Effect[] = [
     note(`${plainLine(title)}${left > 0 ? ` · ${left} earlier ${left === 1 ? 'message' : 'messages'}` : ''}`),
     ...said.slice(left).flatMap(shown),

@@ -1,254 +1,164 @@
-import { type Instance, render } from 'ink'
-import type { FrontOptions } from '../../cli/chat/front.ts'
+import type { ChatOptions } from '../../cli/chat/interface.ts'
 import type { Highlight } from '../markdown/render.ts'
-import { hold } from '../parts/hold.ts'
-import { KeyReader } from '../parts/key-reader.ts'
-import { pasteMarks } from '../parts/keys.ts'
-import { paintFor } from '../parts/paint.ts'
-import {
-  eraseReflowed,
-  InkScreen,
-  inkOptions,
-  type Size,
-  sequences,
-  sizeOf,
-  type Terminal,
-} from '../parts/screen.ts'
-import { type Line, lineWidth } from '../parts/spans.ts'
-import { StandIns } from '../parts/stand-ins.ts'
+import { FrameLimiter } from '../parts/frame-limiter.ts'
+import type { Key } from '../parts/keys.ts'
+import { type Paint, paintFor } from '../parts/paint.ts'
+import { lineWidth } from '../parts/spans.ts'
+import { sizeOf, TerminalSession } from '../parts/terminal-session.ts'
+import { ChatApp, PanelApp, type TranscriptItem } from './app.tsx'
 import { Chat } from './effects.ts'
-import { type Live, liveOf } from './live.ts'
-import { panelScreen } from './panel-view.ts'
-import { shownLines } from './shown.ts'
+import { layoutLiveRegion } from './live-region.tsx'
 import { start } from './state.ts'
-import type { Event, Printed } from './types.ts'
-import { ChatView } from './view.tsx'
+import { printedLines } from './transcript.ts'
+import type { Event, Printed, State } from './types.ts'
 
-/** Between two frames of an answer that comes. What a person types is shown at once. */
-const frameMs = 40
-/** Ink draws what it has put off. */
-const settleMs = 5
-
-/** Speak with an agent until the person leaves. */
-export async function chatInTerminal(options: FrontOptions): Promise<void> {
-  const { stdin, stdout } = options.terminal
-  await new ChatScreen({ stdin, stdout, write: options.write }, options).run()
+/** Chats with an agent until the person leaves. */
+export async function chatInTerminal(options: ChatOptions): Promise<void> {
+  await new ChatScreen(options).run()
 }
 
-/** What stays on the screen, and how it was last drawn. */
-interface Shown {
-  readonly key: number
-  readonly printed: Printed
-  /** Stands for the lines where Ink draws them. */
-  readonly text: string
-  lines: readonly Line[]
-}
-
+/** A chat in the scrollback of the terminal. Panels are shown on the alternate screen. */
 class ChatScreen {
   readonly #chat: Chat
-  readonly #screen: InkScreen
-  readonly #paint
-  readonly #keys: KeyReader
-  readonly #standIns = new StandIns()
-  #ink: Instance | undefined
+  readonly #session: TerminalSession
+  readonly #frames: FrameLimiter
+  readonly #paint: Paint
   #highlight: Highlight | undefined
-  readonly #printed: Shown[] = []
-  /** Of those, what Ink has been given. */
-  #given: readonly Shown[] = []
-  #live: Live = { lines: [], cursor: undefined }
-  #isFrameDue = false
-  #isPanelOpen = false
-  /** The terminal has another size than what is drawn. */
-  #isReflowing = false
-  #drawnColumns: number
+  readonly #transcript: TranscriptItem[] = []
+  /** Number of parts that were on the screen before the current app. */
+  #from = 0
+  /** The frame below the transcript that is on the main screen. */
+  #drawn: { readonly state: State; readonly count: number }
+  #isPanelShown = false
+  #isClosed = false
   #end = () => {}
 
-  constructor(
-    private readonly terminal: Terminal,
-    private readonly options: FrontOptions,
-  ) {
-    const { port, desk, clock, about, colour } = options
-    this.#screen = new InkScreen(terminal, this.#standIns)
-    this.#paint = paintFor(colour)
-    this.#keys = new KeyReader(clock, key => this.#chat.dispatch(key))
-    const size = sizeOf(terminal)
-    this.#drawnColumns = size.columns
-    this.#chat = new Chat(start(about, size, clock.now()), {
+  constructor(private readonly options: ChatOptions) {
+    const { port, machine, clock, about, hasColors, terminal, signal } = options
+    const state = start(about, sizeOf(terminal), clock.now())
+    this.#drawn = { state, count: 0 }
+    this.#paint = paintFor(hasColors)
+    this.#frames = new FrameLimiter(clock, () => this.#draw())
+    this.#chat = new Chat(state, {
       port,
-      desk,
+      machine,
       clock,
       onPrint: printed => this.#print(printed),
       onChange: event => this.#changed(event),
-      onRedraw: () => this.#resized(),
+      onRedraw: () => this.#redraw(),
       onLeave: () => this.#end(),
+    })
+    this.#session = new TerminalSession(terminal, {
+      hasColors,
+      signal,
+      onResize: () => this.#redraw(),
+      onEnd: () => this.#end(),
     })
   }
 
   async run(): Promise<void> {
+    const { conversation, question } = this.options
     const ended = new Promise<void>(done => {
       this.#end = done
     })
-    const held = hold(
-      this.terminal,
-      {
-        onData: text => this.#keys.read(text),
-        onResize: () => this.#resized(),
-        onEnd: () => this.#end(),
-        signal: this.options.signal,
-        undo: () => this.#undo(),
-      },
-      pasteMarks.on,
-    )
+    this.#session.open()
     try {
-      this.#ink = this.#mount()
-      void this.#loadColours()
-      const { conversation, question } = this.options
+      this.#draw()
+      void this.#loadHighlight()
       if (conversation) await this.#chat.resume(conversation.name)
+      else this.#chat.greet()
       if (question) this.#chat.dispatch({ type: 'submitted', text: question })
       await ended
     } finally {
-      held.deafen()
-      this.#keys.close()
+      this.#session.detach()
       const closed = this.#chat.close()
-      this.#closePanel()
-      this.#live = { lines: [], cursor: undefined }
-      this.#ink?.rerender(this.#view())
-      await this.#settled()
-      this.#ink?.unmount()
-      this.#screen.flush()
-      held.release()
+      this.#isClosed = true
+      if (this.#isPanelShown) this.#switchTo('chat')
+      this.#frames.drawNow()
+      this.#session.close()
       await closed
     }
   }
 
-  #undo(): string {
-    return pasteMarks.off + (this.#isPanelOpen ? sequences.main : '') + sequences.showCursor
-  }
-
-  #mount(): Instance {
-    this.#compose()
-    return render(this.#view(), inkOptions(this.#screen, this.terminal))
-  }
-
-  /** They are there before the first block of code is finished, and nothing waits for them. */
-  async #loadColours(): Promise<void> {
-    if (!this.options.colour) return
+  /** Loads while the person types: it is there before the first code block is finished. */
+  async #loadHighlight(): Promise<void> {
+    if (!this.options.hasColors) return
     const { highlight } = await import('../markdown/highlight.ts')
     this.#highlight = highlight
   }
 
-  #write(text: string): void {
-    this.#screen.flush()
-    this.terminal.write(text)
-  }
-
   #print(printed: Printed): void {
-    const lines = this.#linesOf(printed)
-    const text = this.#standIns.once(lines.map(this.#paint))
-    this.#printed.push({ key: this.#printed.length, printed, lines, text })
+    this.#transcript.push({ key: this.#transcript.length, printed, look: this.#look() })
   }
 
-  #linesOf(printed: Printed): Line[] {
-    const { columns } = sizeOf(this.terminal)
-    return shownLines(printed, { columns, agent: this.options.about.agent, highlight: this.#highlight })
+  #look() {
+    const { columns } = this.#chat.state.size
+    return { columns, agent: this.options.about.agent, highlight: this.#highlight }
   }
 
-  #changed(event: Event): void {
-    if (event.type === 'turn' || event.type === 'tick') this.#drawSoon()
-    else this.#draw()
+  #changed({ type }: Event): void {
+    const hasPanel = this.#chat.state.panel !== undefined
+    if (hasPanel !== this.#isPanelShown) this.#switchTo(hasPanel ? 'panel' : 'chat')
+    else if (type === 'turn' || type === 'tick') this.#frames.drawNextFrame()
+    else this.#frames.drawNow()
   }
 
-  #drawSoon(): void {
-    if (this.#isFrameDue) return
-    this.#isFrameDue = true
-    this.options.clock.after(frameMs, () => {
-      if (this.#isFrameDue) this.#draw()
-    })
-  }
+  readonly #onKey = (key: Key) => this.#chat.dispatch(key)
 
   #draw(): void {
-    this.#isFrameDue = false
-    if (!this.#ink || this.#isReflowing) return
-    const { panel, size } = this.#chat.state
-    if (panel) {
-      if (!this.#isPanelOpen) this.#write(sequences.alternate + sequences.hideCursor)
-      this.#isPanelOpen = true
-      this.#write(panelScreen(panel, size, this.#paint, this.#highlight))
-      return
+    const { state } = this.#chat
+    const app = {
+      state,
+      highlight: this.#highlight,
+      paint: this.#paint,
+      clock: this.options.clock,
+      onKey: this.#onKey,
     }
-    if (this.#isPanelOpen) {
-      this.#closePanel()
-      if (size.columns !== this.#drawnColumns) {
-        this.#resized()
-        return
-      }
+    if (this.#isPanelShown) this.#session.draw(<PanelApp {...app} />)
+    else {
+      const transcript = this.#transcript.slice(this.#from)
+      this.#drawn = { state, count: this.#transcript.length }
+      this.#session.draw(<ChatApp {...app} transcript={transcript} isClosed={this.#isClosed} />)
     }
-    this.#compose()
-    this.#ink.rerender(this.#view())
   }
 
-  #closePanel(): void {
-    if (this.#isPanelOpen) this.#write(sequences.main + sequences.showCursor)
-    this.#isPanelOpen = false
+  #switchTo(app: 'chat' | 'panel'): void {
+    this.#isPanelShown = app === 'panel'
+    this.#session.hide()
+    this.#session.showAlternateScreen(this.#isPanelShown)
+    const { size } = this.#chat.state
+    if (app === 'chat') this.#eraseDrawn({ isWhole: size.columns !== this.#drawn.state.size.columns })
+    this.#frames.drawNow()
   }
 
-  #compose(): void {
-    this.#live = liveOf(this.#chat.state, this.#highlight)
-    this.#drawnColumns = this.#chat.state.size.columns
-    if (this.#given.length !== this.#printed.length) this.#given = [...this.#printed]
+  /**
+   * Draws the screen again. Ink cannot update rows that a terminal has wrapped to another width
+   * (https://github.com/vadimdemedes/ink/issues/711).
+   */
+  #redraw(): void {
+    this.#session.hide()
+    this.#chat.resize(sizeOf(this.options.terminal))
+    if (this.#isPanelShown) this.#session.eraseFrom(this.#chat.state.size.rows)
+    else this.#eraseDrawn({ isWhole: true })
+    this.#frames.drawNow()
   }
 
-  #view() {
-    const { lines, cursor } = this.#live
-    const live = this.#standIns.frame(lines.map(this.#paint))
-    return <ChatView printed={this.#given} live={live} cursor={cursor} />
-  }
-
-  /** Ink forgets what it drew; all that the screen shows is erased, and drawn anew as it fits now. */
-  #resized(): void {
-    if (this.#isPanelOpen || this.#isReflowing) {
-      this.#chat.dispatch({ type: 'resized', size: sizeOf(this.terminal) })
-      return
+  /**
+   * Erases the live region. A whole redraw, or another width, also erases the parts of the transcript that are on the
+   * screen, to print them again. Parts that have scrolled away keep their lines.
+   */
+  #eraseDrawn({ isWhole }: { isWhole: boolean }): void {
+    const { state, count } = this.#drawn
+    const { columns, rows } = this.#chat.state.size
+    const { cursor } = layoutLiveRegion(state, this.#highlight)
+    this.#from = count
+    const heightOf = (width: number) => Math.max(1, Math.ceil(width / columns))
+    let above = cursor.y * heightOf(state.size.columns)
+    while (isWhole && this.#from > 0 && above < rows) {
+      const item = this.#transcript[--this.#from]!
+      for (const line of printedLines(item.printed, item.look)) above += heightOf(lineWidth(line))
+      this.#transcript[this.#from] = { ...item, look: this.#look() }
     }
-    this.#isReflowing = true
-    this.#screen.isHidden = true
-    const drawn = this.#live
-    this.#live = { lines: [], cursor: undefined }
-    this.#ink?.rerender(this.#view())
-    void this.#settled().then(() => {
-      const size = sizeOf(this.terminal)
-      this.#chat.dispatch({ type: 'resized', size })
-      this.#screen.isHidden = false
-      this.#isReflowing = false
-      this.#write(sequences.hold + this.#redrawn(drawn, size))
-      this.#draw()
-      this.#write(sequences.release)
-    })
-  }
-
-  /** What erases the screen, and draws the end of what stays; Ink takes it for the one line that it drew last. */
-  #redrawn(drawn: Live, size: Size): string {
-    const tail = this.#given.slice(this.#tailStart(size.rows))
-    const old = [...tail.flatMap(({ lines }) => lines), ...drawn.lines]
-    const above = old.length - drawn.lines.length
-    const { x, y } = drawn.cursor ?? { x: 0, y: drawn.lines.length }
-    for (const shown of tail) shown.lines = this.#linesOf(shown.printed)
-    const lines = tail.flatMap(shown => shown.lines)
-    const room = Math.max(0, size.rows - liveOf(this.#chat.state).lines.length - 1)
-    const text = lines.slice(-room).map(line => `${this.#paint(line)}\r\n`)
-    return `${eraseReflowed(old.map(lineWidth), { x, y: above + y }, size)}${room > 0 ? text.join('') : ''}\n`
-  }
-
-  /** The first of those at the end that fill a screen. */
-  #tailStart(rows: number): number {
-    let at = this.#given.length
-    for (let lines = 0; at > 0 && lines < rows; at--) lines += this.#given[at - 1]!.lines.length
-    return at
-  }
-
-  #settled(): Promise<void> {
-    return new Promise(done => {
-      this.options.clock.after(settleMs, done)
-    })
+    this.#session.eraseFrom(Math.min(above, rows))
   }
 }

@@ -1,4 +1,4 @@
-import { lasted } from './lasted.ts'
+import { durationText } from '../parts/duration.ts'
 import type { State, Turn } from './types.ts'
 
 /** Returns the state after more reasoning. */
@@ -14,6 +14,6 @@ export function withoutThought(
   { text, sinceMs }: NonNullable<Turn['thought']>,
 ): [state: State, line: string] {
   const thoughts = [state.last.thoughts, text.trim()].filter(Boolean).join('\n\n')
-  const line = `thought for ${lasted(state.nowMs - sinceMs)} · /thoughts shows it`
+  const line = `thought for ${durationText(state.nowMs - sinceMs)} · /thoughts shows it`
   return [{ ...state, turn: { ...turn, thought: undefined }, last: { ...state.last, thoughts } }, line]
 }

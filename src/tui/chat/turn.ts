@@ -6,40 +6,40 @@ import type { Say } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { signInLines } from '../../cli/mcp/sign-in-required.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
-import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
+import type { Citation, ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown/blocks.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
-import { answerTo } from './followed.ts'
+import { answerTo } from './follow-turn.ts'
 import { withoutThought, withThought } from './thought.ts'
 import type { Effect, Failure, Printed, State, Step, ToolRun, Turn } from './types.ts'
 
-/** Said of what an answer that comes is in the way of, while it comes. */
+/** Notice for commands that need the end of the current answer. */
 export const waitNotice = 'wait for the answer, or stop it with ctrl+c'
 
-/** Said of what is typed while the runtime is away. */
-export const awayNotice = 'the runtime is away; what you type stays here'
+/** Notice for messages that cannot be sent now. */
+export const outageNotice = 'the runtime is unreachable; your text stays here'
 
-/** Said of what waits for work on a file. */
+/** Notice for what needs the end of work on a file. */
 export const fileNotice = 'wait for the file, or stop it with ctrl+c'
 
-/** Put something on the screen for good. */
+/** Returns the effect that prints a part of the conversation. */
 export function print(printed: Printed): Effect {
   return { type: 'print', printed }
 }
 
-/** The same for a line of our own. */
+/** Returns the effect that prints a line of the program. */
 export function note(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): Effect {
   return print({ kind: 'note', text, tone })
 }
 
-/** Go on from a step, its effects first. */
-export function joined([state, effects]: Step, go: (state: State) => Step): Step {
+/** Continues from the state of a step, and appends the new effects. */
+export function andThen([state, effects]: Step, go: (state: State) => Step): Step {
   const [next, more] = go(state)
   return [next, [...effects, ...more]]
 }
 
-/** Send a message: it is on the screen, and the answer is waited for. */
+/** Sends a message, and starts its turn. */
 export function send(state: State, say: Say): Step {
   return [withTurn(state, say), [printedQuestion(say), { type: 'send', say }]]
 }
@@ -69,16 +69,20 @@ function withTurn(state: State, say: Say): State {
   return { ...state, turn, notice: '', last: { ...state.last, question, thoughts: '', isAnswered: false } }
 }
 
-/** What the runtime tells of the turn. What comes when none is waited for is of one that was stopped. */
-export function heard(state: State, event: TurnEvent): Step {
+/**
+ * Applies an event of the current turn. Without one, the event belongs to a turn that was stopped, and is dropped.
+ *
+ * @param used  passages of an answer that cites none
+ */
+export function applyTurnEvent(state: State, event: TurnEvent, used: readonly Citation[] = []): Step {
   if (!state.turn) return [state, []]
   if (event.event === 'reasoning') return [withThought(state, state.turn, plain(event.data.delta)), []]
-  if (event.event === 'user-message' || !state.turn.thought) return afterThought(state, state.turn, event)
+  if (event.event === 'user-message' || !state.turn.thought) return applyEvent(state, state.turn, event, used)
   const [next, line] = withoutThought(state, state.turn, state.turn.thought)
-  return joined([next, [note(line)]], shown => afterThought(shown, shown.turn!, event))
+  return andThen([next, [note(line)]], shown => applyEvent(shown, shown.turn!, event, used))
 }
 
-function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Step {
+function applyEvent(state: State, turn: Turn, { event, data }: TurnEvent, used: readonly Citation[]): Step {
   switch (event) {
     case 'user-message': {
       const question = { ...state.last.question!, messageId: data.messageId }
@@ -92,7 +96,7 @@ function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Ste
     case 'token-reset':
       return reset(state, turn)
     case 'tool-call':
-      return called(state, turn, data.toolCalls)
+      return addToolCalls(state, turn, data.toolCalls)
     case 'tool-approval': {
       const { approvalId, toolCall, expiresAt } = data
       const call = asKnown(state, toolCall)
@@ -100,11 +104,11 @@ function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Ste
       return [{ ...state, turn: { ...turn, pending: [...turn.pending, asked] } }, []]
     }
     case 'tool-result':
-      return ran(state, turn, data)
+      return addToolResult(state, turn, data)
     case 'done':
-      return done(state, turn, data)
+      return andThen(done(state, turn, data, used), sendQueued)
     case 'error':
-      return broken(state, turn, data)
+      return endWithError(state, turn, data)
     case 'stream-error':
       return refused(state, turn, {
         kind: 'refused',
@@ -117,20 +121,20 @@ function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Ste
 
 function token(state: State, turn: Turn, delta: string): Step {
   const { reader, blocks } = read(turn.reader, delta)
-  return printed(state, { ...turn, reader, text: turn.text + delta }, blocks)
+  return printBlocks(state, { ...turn, reader, text: turn.text + delta }, blocks)
 }
 
-/** Blocks of the answer onto the screen. */
-function printed(state: State, turn: Turn, blocks: readonly Block[], isAside = false): Step {
+/** Prints finished blocks of the answer. */
+function printBlocks(state: State, turn: Turn, blocks: readonly Block[], isAside = false): Step {
   if (blocks.length === 0) return [{ ...state, turn }, []]
-  const effects = placed(turn, blocks).map(({ block, isFirst }) =>
+  const effects = withHeading(turn, blocks).map(({ block, isFirst }) =>
     print({ kind: 'said', block, isFirst, isAside }),
   )
   return [{ ...state, turn: { ...turn, isHeaded: true, isApart: false } }, effects]
 }
 
-/** Blocks with what stands before the first of them: the name of the agent, or an empty line behind a tool. */
-export function placed(
+/** Marks the first block of an answer, which has a heading, and separates the first block after a tool call. */
+export function withHeading(
   { isHeaded, isApart }: Turn,
   blocks: readonly Block[],
 ): { block: Block; isFirst: boolean }[] {
@@ -140,17 +144,17 @@ export function placed(
   }))
 }
 
-/** The rest of what was said, as there comes no more. */
+/** Prints the end of the answer. */
 function finished(state: State, turn: Turn): Step {
-  return printed(state, { ...turn, reader: emptyReader }, unfinished(turn.reader))
+  return printBlocks(state, { ...turn, reader: emptyReader }, unfinished(turn.reader))
 }
 
-/** What was said before a tool is no part of the answer; it stays on the screen as what was said on the way. */
+/** Prints text before a tool call as an aside, because it is no part of the answer. */
 function reset(state: State, turn: Turn): Step {
-  return printed(state, { ...turn, reader: emptyReader, text: '' }, unfinished(turn.reader), true)
+  return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinished(turn.reader), true)
 }
 
-function called(state: State, turn: Turn, calls: readonly ToolCall[]): Step {
+function addToolCalls(state: State, turn: Turn, calls: readonly ToolCall[]): Step {
   const first = state.runs.length + turn.running.length + 1
   const running = calls.map(
     (call, at): ToolRun => ({ number: first + at, call: asKnown(state, call), sinceMs: state.nowMs }),
@@ -164,7 +168,7 @@ function asKnown({ about }: State, call: ToolCall): ToolCall {
 
 type Result = Extract<TurnEvent, { event: 'tool-result' }>['data']
 
-function ran(state: State, turn: Turn, { toolCallId, content, outcome, durationMs }: Result): Step {
+function addToolResult(state: State, turn: Turn, { toolCallId, content, outcome, durationMs }: Result): Step {
   const found = turn.running.find(({ call }) => call.id === toolCallId)
   if (!found) return [state, []]
   const run: ToolRun = { ...found, result: { content: plain(content), outcome, durationMs } }
@@ -177,18 +181,21 @@ function ran(state: State, turn: Turn, { toolCallId, content, outcome, durationM
   return [{ ...state, turn: next, runs: [...state.runs, run] }, [print({ kind: 'tool', run })]]
 }
 
-function done(state: State, turn: Turn, message: Message): Step {
+function done(state: State, turn: Turn, message: Message, used: readonly Citation[] = []): Step {
   const content = plain(message.content ?? '')
-  const [shown, effects] = turn.text === '' ? printed(state, turn, blocksOf(content)) : finished(state, turn)
-  const citations = citationsOf(message)
+  const [shown, effects] =
+    turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : finished(state, turn)
+  const cited = citationsOf(message)
+  const isUncited = cited.length === 0
+  const citations = isUncited ? numberedAfter(shown.last.citations, used) : cited
   const known = citedBy(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
   const early = finishNote(message)
   return [
-    { ...over(shown), last, ...counted(state, message) },
+    { ...withoutTurn(shown), last, ...counted(state, message) },
     [
       ...effects,
-      ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
+      ...(citations.length > 0 ? [print({ kind: 'sources', citations, isUncited })] : []),
       ...(turn.say.replaces === undefined ? [] : [note('/versions restores the earlier version')]),
       ...signInLines(message).map(line => note(line)),
       ...(early ? [note(early)] : []),
@@ -197,15 +204,15 @@ function done(state: State, turn: Turn, message: Message): Step {
   ]
 }
 
-/** The turn failed behind the message; the runtime keeps both. */
-function broken(state: State, turn: Turn, message: Message): Step {
+/** Ends a turn that failed after its question was stored. */
+function endWithError(state: State, turn: Turn, message: Message): Step {
   const [shown, effects] = finished(state, turn)
-  const why = message.metadata.error_message || message.content || 'the answer broke off'
+  const reason = message.metadata.error_message || message.content || 'the answer is incomplete'
   const failed: Step = [
-    { ...over(shown), ...counted(state, message) },
-    [...effects, note(plain(why), 'bad'), note('/retry asks again')],
+    { ...unqueued(withoutTurn(shown)), ...counted(state, message) },
+    [...effects, note(plain(reason), 'bad'), note('/retry asks again')],
   ]
-  return joined(failed, next => shownAgain(next, turn))
+  return andThen(failed, next => shownAgain(next, turn))
 }
 
 /** Restores the earlier question and answer after a version without an answer, which replaces nothing. */
@@ -221,14 +228,39 @@ function shownAgain(state: State, { say, before }: Turn): Step {
   return [{ ...state, last: before }, shown]
 }
 
-function over(state: State): State {
+function withoutTurn(state: State): State {
   return { ...state, turn: undefined, notice: state.notice === waitNotice ? '' : state.notice }
 }
 
-/** Returns how much of the window of its model an answer took; undefined if the provider did not report it. */
+/** Returns the tokens of an answer and the window of its model; undefined if the provider did not report them. */
 export function contextOf({ metadata }: Pick<Message, 'metadata'>): State['context'] {
   const [tokens, window] = [Number(metadata.context_tokens), Number(metadata.context_window)]
   return tokens > 0 && window > 0 ? { tokens, window } : undefined
+}
+
+/** Numbers passages after those that are known, so that no number is taken twice. */
+function numberedAfter(known: readonly Citation[], used: readonly Citation[]): readonly Citation[] {
+  const last = Math.max(0, ...known.map(({ number }) => number))
+  return used.map((citation, at) => ({ ...citation, number: last + at + 1 }))
+}
+
+/** Sends the next queued message. */
+function sendQueued(state: State): Step {
+  const [next, ...queue] = state.queue
+  return next ? send({ ...state, queue }, next) : [state, []]
+}
+
+/** Moves queued messages back into the composer, because the turn before them has no answer. */
+export function unqueued(state: State): State {
+  const { queue, input, images } = state
+  if (queue.length === 0) return state
+  const texts = [...queue.map(({ content }) => content), contentOf(input.editor)]
+  return {
+    ...state,
+    queue: [],
+    images: [...queue.flatMap(say => say.images ?? []), ...images],
+    input: { ...input, editor: editorOf(texts.filter(text => text !== '').join('\n\n')) },
+  }
 }
 
 function counted(
@@ -247,49 +279,55 @@ function counted(
   }
 }
 
-/** The turn came to nothing, or to no end. */
+/** Ends a turn whose connection or request failed. */
 export function failed(state: State, failure: Failure): Step {
   const { turn } = state
   if (!turn) return [state, [note(failure.message, 'bad')]]
-  return failure.kind === 'unreachable' ? lost(state, turn) : refused(state, turn, failure)
+  return failure.kind === 'unreachable' ? loseConnection(state, turn) : refused(state, turn, failure)
 }
 
-/** The runtime does not answer. A message that it did not say it has waits for it. */
-function lost(state: State, turn: Turn): Step {
+/** Ends a turn because the runtime is unreachable. A question that it has not confirmed waits for it. */
+function loseConnection(state: State, turn: Turn): Step {
   const { messageId, say, afterId } = turn
   if (messageId === undefined) {
     const last = { ...state.last, question: { ...state.last.question!, messageId: afterId } }
-    return [{ ...over(state), last, away: { waiting: say, afterId } }, [{ type: 'wait' }]]
+    return [{ ...withoutTurn(state), last, outage: { waiting: say, afterId } }, [{ type: 'wait' }]]
   }
   const [shown, effects] = finished(state, turn)
-  const told = note('the runtime went away in the middle of the answer; /retry asks again', 'bad')
-  const away: State = { ...over(shown), away: { waiting: undefined, lost: { say, messageId } } }
-  return joined([away, [...effects, told, { type: 'wait' }]], next => shownAgain(next, turn))
+  const reason = note('the connection was lost during the answer; /retry asks again', 'bad')
+  const lost: State = {
+    ...unqueued(withoutTurn(shown)),
+    outage: { waiting: undefined, lost: { say, messageId } },
+  }
+  return andThen([lost, [...effects, reason, { type: 'wait' }]], next => shownAgain(next, turn))
 }
 
 function refused(state: State, turn: Turn, failure: Failure): Step {
   if (withoutModel.includes(failure.code)) {
     // Without a model, the reason was shown before.
-    const why = state.model === null ? [] : noModelLines(failure.message, failure.next)
-    return [over(state), [...why.map(text => note(text)), { type: 'find', question: turn.say.content }]]
+    const reason = state.model === null ? [] : noModelLines(failure.message, failure.next)
+    return [
+      unqueued(withoutTurn(state)),
+      [...reason.map(text => note(text)), { type: 'find', question: turn.say.content }],
+    ]
   }
   const { input } = state
-  // What was not taken is there to be sent again; what is being typed meanwhile is not touched.
+  // A refused message goes back into the composer, unless something else was typed.
   const isFree = contentOf(input.editor) === ''
   const images = turn.messageId ? state.images : [...(turn.say.images ?? []), ...state.images]
   const editor = isFree && !turn.messageId ? editorOf(turn.say.content) : input.editor
   const lines = [`${failure.message} (${failure.code})`, ...failure.next]
-  const told: Step = [
-    { ...over(state), input: { ...input, editor }, images },
+  const failed: Step = [
+    unqueued({ ...withoutTurn(state), input: { ...input, editor }, images }),
     lines.map((line, at) => note(plain(line), at === 0 ? 'bad' : 'dim')),
   ]
-  return joined(told, next => shownAgain(next, turn))
+  return andThen(failed, next => shownAgain(next, turn))
 }
 
-/** Stop an answer; what came of it stays. */
+/** Stops an answer. Its text so far stays. */
 export function stop(state: State, turn: Turn): Step {
   const [shown, effects] = finished(state, turn)
-  return joined([over(shown), [{ type: 'abort' }, ...effects, note('stopped')]], next =>
+  return andThen([unqueued(withoutTurn(shown)), [{ type: 'abort' }, ...effects, note('stopped')]], next =>
     shownAgain(next, turn),
   )
 }
@@ -317,21 +355,24 @@ export function attached(state: State, message: Message): Step {
   ]
 }
 
-/** The runtime is back: a message that waited goes there, unless it had arrived after all. */
+/** Ends an outage: sends the waiting message, unless the runtime has it. */
 export function reconnected(state: State, said: readonly Message[]): Step {
-  const { away } = state
-  if (!away) return [state, []]
-  const notice = state.notice === awayNotice ? '' : state.notice
-  const back: Step = [{ ...state, away: undefined, notice }, [note('the runtime is back', 'good')]]
-  const { waiting, afterId, lost } = away
-  if (lost) return joined(back, next => recovered(next, lost, said))
+  const { outage } = state
+  if (!outage) return [state, []]
+  const notice = state.notice === outageNotice ? '' : state.notice
+  const back: Step = [{ ...state, outage: undefined, notice }, [note('the runtime is back', 'good')]]
+  const { waiting, afterId, lost } = outage
+  if (lost) return andThen(back, next => recovered(next, lost, said))
   if (!waiting) return back
   const [stored, answer] = arrivedWith(waiting, afterId, said)
-  if (stored && answer) return joined(back, next => answeredWith(next, waiting, stored.messageId, answer))
+  if (stored && answer) {
+    const answered = andThen(back, next => answeredWith(next, waiting, stored.messageId, answer))
+    return andThen(answered, sendQueued)
+  }
   const orSend = stored ? { ...waiting, replaces: stored.messageId } : waiting
   const { content, replaces } = waiting
   const resume: Effect = { type: 'resume', content, exceptIds: [replaces, afterId], orSend }
-  return joined(back, next => [withTurn(next, orSend), [resume]])
+  return andThen(back, next => [withTurn(next, orSend), [resume]])
 }
 
 /** Shows the answer that was lost: it is stored, or it is still coming. */
@@ -359,7 +400,7 @@ function isAnswer({ metadata }: Message): boolean {
   return ['stop', 'length', 'content_filter'].includes(metadata.finish_reason ?? '')
 }
 
-/** A message that the runtime has though it did not say so, and the answer to it. */
+/** Returns a message that arrived without a confirmation, and its answer. */
 function arrivedWith(
   { content, replaces }: Say,
   afterId: string | undefined,

@@ -1,4 +1,4 @@
-import type { About } from '../../cli/chat/front.ts'
+import type { About } from '../../cli/chat/interface.ts'
 import type { Choice, NamedImage, Say } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
@@ -6,18 +6,18 @@ import type { Message } from '../../contract/conversations.ts'
 import type { Block, Reader } from '../markdown/blocks.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import type { Size } from '../parts/screen.ts'
+import type { Size } from '../parts/terminal-session.ts'
 
-/** A call of a tool, as it goes on or as it went. */
+/** A tool call, with its result once it has one. */
 export interface ToolRun {
-  /** To open it by, from 1 on in what is on the screen. */
+  /** Number for `/expand`, from 1. */
   readonly number: number
   readonly call: ToolCall
   readonly sinceMs: number
   readonly result?: { readonly content: string; readonly outcome: ToolOutcome; readonly durationMs: number }
 }
 
-/** A tool that waits for a person. */
+/** A tool call that waits for approval. */
 export interface Pending {
   readonly approvalId: string
   readonly call: ToolCall
@@ -25,22 +25,22 @@ export interface Pending {
   readonly sinceMs: number
 }
 
-/** A message that is on its way, and what came back. */
+/** A message that was sent, and the answer so far. */
 export interface Turn {
   readonly say: Say
-  /** Of the message as it was stored; undefined until the runtime has it. */
+  /** Undefined until the runtime has stored the message. */
   readonly messageId: string | undefined
-  /** The message of the person before it. */
+  /** ID of the question before it. */
   readonly afterId: string | undefined
   /** The last question and answer before the message was sent. */
   readonly before: Last
   readonly sinceMs: number
-  /** What is not on the screen for good. */
+  /** The end of the answer that is not printed yet. */
   readonly reader: Reader
   readonly text: string
   /** Reasoning in progress; undefined while the model does not reason. */
   readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
-  /** The name of the agent stands above what it said. */
+  /** The name of the agent was printed. */
   readonly isHeaded: boolean
   /** A tool ran since the agent last said something. */
   readonly isApart: boolean
@@ -59,7 +59,7 @@ export interface Question {
   readonly storedImages?: Message['images']
 }
 
-/** What was said last, for commands that speak of it. */
+/** The last question and answer, which commands refer to. */
 export interface Last {
   readonly question: Question | undefined
   readonly answer: string
@@ -67,34 +67,34 @@ export interface Last {
   readonly isAnswered: boolean
   /** Reasoning of the last turn; empty if there was none. */
   readonly thoughts: string
-  /** Of this and earlier answers, by number. */
+  /** Passages of this and earlier answers, by number. */
   readonly citations: readonly Citation[]
-  /** Of passages that were found, by id of the chunk. */
+  /** Texts of found passages by chunk ID. */
   readonly texts: Readonly<Record<string, string>>
 }
 
-/** The field that a person types in. */
+/** The field for the next message. */
 export interface Input {
   readonly editor: Editor
-  /** What was sent, the oldest first. */
+  /** Sent lines, oldest first. */
   readonly past: readonly string[]
-  /** Which of them is in the field, and what stood there before. */
+  /** The sent line that is in the field, and the text that it replaced. */
   readonly recalled: { readonly at: number; readonly draft: Editor } | undefined
   readonly search: { readonly query: string; readonly at: number; readonly draft: Editor } | undefined
-  /** Which of the words that would fit is in the field. */
+  /** The completion that is in the field. */
   readonly completion:
     | {
         readonly offer: { readonly before: string; readonly words: readonly string[]; readonly after: string }
         readonly at: number
       }
     | undefined
-  /** The message that the one in the field stands for when it is sent. */
+  /** ID of the message that the one in the field replaces. */
   readonly replaces: string | undefined
 }
 
-/** What a person chooses in a list that fills the screen. */
+/** Subject of a list to choose from. */
 export type Purpose = 'model' | 'kb' | 'history' | 'versions'
-/** Those that may be chosen by a name that is typed. */
+/** Subjects whose items can be chosen by typing their names. */
 export type Named = Exclude<Purpose, 'history' | 'versions'>
 
 export interface ChoicePanel {
@@ -103,7 +103,7 @@ export interface ChoicePanel {
   readonly title: string
   readonly items: readonly Choice[]
   readonly at: number
-  /** Knowledge bases were named one by one: those that are all today do not stand for whatever there will be. */
+  /** Knowledge bases were named, so a choice of all current ones does not include future ones. */
   readonly isNamed?: boolean
 }
 
@@ -113,7 +113,7 @@ export interface Page {
   readonly format: 'markdown' | 'plain'
 }
 
-/** What fills the screen for a while. */
+/** A text or a list that fills the screen until it is closed. */
 export type Panel =
   | {
       readonly kind: 'text'
@@ -124,19 +124,21 @@ export type Panel =
     }
   | ChoicePanel
 
-/** All that a chat knows; what is on the screen for good is not in it. */
+/** State of a chat, without the part of the conversation that is printed. */
 export interface State {
   readonly about: About
   readonly size: Size
   readonly nowMs: number
   readonly input: Input
-  /** Sent with the next question. */
+  /** Images of the next question. */
   readonly images: readonly NamedImage[]
   /** Work on a file, such as `attaching day.md`; questions wait for its end. */
   readonly fileTask: string | undefined
   readonly turn: Turn | undefined
-  /** The runtime is away; a message that did not reach it waits. */
-  readonly away:
+  /** Messages to send after the current turn, in order. */
+  readonly queue: readonly Say[]
+  /** Set while the runtime cannot be reached; `waiting` is a message that it has not received. */
+  readonly outage:
     | {
         readonly waiting: Say | undefined
         readonly afterId?: string
@@ -150,30 +152,38 @@ export interface State {
   readonly temperature: number | undefined
   /** Tokens of the last request and its answer, and the context window of the model. */
   readonly context: { readonly tokens: number; readonly window: number } | undefined
-  /** The one that answered last, or was chosen since; undefined until that is known, null where none answers. */
+  /** Name of the model of the last answer, or of the chosen one; undefined if unknown, null if no model answers. */
   readonly model: string | null | undefined
   readonly panel: Panel | undefined
-  /** What a line may be completed with; empty until the runtime has said. */
+  /** Words for completion, as far as they are loaded. */
   readonly names: Partial<Record<Named, readonly string[]>>
   readonly spent: { readonly tokens: number; readonly costUsd: number | undefined }
-  /** Ctrl-C was pressed, and leaves when pressed again. */
+  /** Questions that an empty chat suggests. */
+  readonly suggestions: readonly string[]
+  /** Ctrl-C was pressed, and leaves if pressed again. */
   readonly isLeaving: boolean
   readonly notice: string
 }
 
-/** What went wrong, in the words of an error. */
+/** An error in words for the user. */
 export interface Failure {
   readonly kind: 'unreachable' | 'refused'
   readonly code: string
   readonly message: string
-  /** Lines to type or to know. */
+  /** Lines about what to do next. */
   readonly next: readonly string[]
 }
 
-/** What may happen to a chat. */
+/** An event of a chat: a key, or news from the runtime. */
 export type Event =
   | Key
-  | { readonly type: 'turn'; readonly event: TurnEvent }
+  | {
+      readonly type: 'turn'
+      readonly event: TurnEvent
+      /** Passages of an answer that cites none. */
+      readonly used?: readonly Citation[]
+    }
+  | { readonly type: 'suggested'; readonly questions: readonly string[] }
   | { readonly type: 'failed'; readonly failure: Failure }
   | { readonly type: 'connection'; readonly isLost: boolean }
   /** A running turn was found, and its events follow from the first one. */
@@ -183,7 +193,7 @@ export type Event =
   | { readonly type: 'reconnected'; readonly said: readonly Message[] }
   | { readonly type: 'found'; readonly passages: readonly Passage[] }
   | { readonly type: 'opened'; readonly panel: Panel }
-  /** By names, of a list that was not shown. */
+  /** Items were chosen by name, without a list. */
   | { readonly type: 'chose'; readonly panel: ChoicePanel }
   | { readonly type: 'named'; readonly of: Named; readonly names: readonly string[] }
   | {
@@ -198,10 +208,10 @@ export type Event =
   /** The work on a file succeeded or failed. */
   | { readonly type: 'fileTaskEnded' }
   | { readonly type: 'noted'; readonly text: string; readonly isBad: boolean }
-  /** A whole line, from who types where no key is seen. */
+  /** A whole line was typed, in an interface that does not read keys. */
   | { readonly type: 'submitted'; readonly text: string }
 
-/** What is on the screen for good. */
+/** A part of the conversation that is printed, and does not change any more. */
 export type Printed =
   | {
       readonly kind: 'you'
@@ -211,13 +221,18 @@ export type Printed =
     }
   | { readonly kind: 'said'; readonly block: Block; readonly isFirst: boolean; readonly isAside: boolean }
   | { readonly kind: 'tool'; readonly run: ToolRun }
-  | { readonly kind: 'sources'; readonly citations: readonly Citation[] }
+  | {
+      readonly kind: 'sources'
+      readonly citations: readonly Citation[]
+      /** The answer used these passages, but cites none. */
+      readonly isUncited?: boolean
+    }
   | {
       readonly kind: 'found'
       readonly question: string
       readonly passages: readonly Passage[]
-      /** How to come by a model is told as well. */
-      readonly hasWays: boolean
+      /** Includes how to set up a model. */
+      readonly hasSetup: boolean
     }
   | { readonly kind: 'note'; readonly text: string; readonly tone: 'dim' | 'good' | 'bad' }
   | { readonly kind: 'help' }
@@ -231,14 +246,14 @@ export interface Resume {
   readonly orSend?: Say
 }
 
-/** What a chat wants done, which the state itself does not do. */
+/** Work for {@link Chat}, which the state only asks for. */
 export type Effect =
   | { readonly type: 'print'; readonly printed: Printed }
   | { readonly type: 'send'; readonly say: Say }
   | Resume
   | { readonly type: 'abort' }
   | { readonly type: 'decide'; readonly approvalId: string; readonly decision: Approval['decision'] }
-  /** Ask the runtime again and again until it is back. */
+  /** Retry until the runtime answers. */
   | { readonly type: 'wait' }
   | { readonly type: 'stopWaiting' }
   | { readonly type: 'find'; readonly question: string }
@@ -248,6 +263,7 @@ export type Effect =
   | { readonly type: 'openAttachments' }
   | { readonly type: 'stopFileTask' }
   | { readonly type: 'openTools' }
+  | { readonly type: 'loadSuggestions' }
   | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
   | { readonly type: 'choose'; readonly of: Named; readonly typed: string }
   | { readonly type: 'loadNames'; readonly of: Named }
@@ -257,9 +273,9 @@ export type Effect =
   | { readonly type: 'stepVersion'; readonly by: -1 | 1 }
   | { readonly type: 'rename'; readonly title: string }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }
-  /** Go on with a conversation, or begin one. */
+  /** Continues a conversation, or starts one. */
   | {
-      readonly type: 'goOn'
+      readonly type: 'openConversation'
       readonly conversation: { readonly id: string; readonly name: string } | undefined
     }
   | { readonly type: 'copy'; readonly text: string; readonly what: string }

@@ -1,4 +1,4 @@
-import { edited } from '../parts/editing.ts'
+import { applyKey } from '../parts/edit-keys.ts'
 import {
   contentOf,
   type Editor,
@@ -10,9 +10,9 @@ import {
   remove,
 } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import { isCommand, obey } from './commands.ts'
-import { completed } from './completion.ts'
-import { awayNotice, fileNotice, send, waitNotice } from './turn.ts'
+import { isCommand, runCommand } from './commands.ts'
+import { complete } from './completion.ts'
+import { fileNotice, outageNotice, send } from './turn.ts'
 import type { Input, State, Step } from './types.ts'
 
 export const emptyInput: Input = {
@@ -24,22 +24,22 @@ export const emptyInput: Input = {
   replaces: undefined,
 }
 
-/** So many lines that were sent are remembered. */
-const pastMax = 500
+/** Number of sent lines that can be recalled. */
+const PAST_MAX = 500
 
-/** A key in the field. */
-export function type(state: State, key: Key): Step {
+/** Handles a key in the composer. */
+export function pressComposerKey(state: State, key: Key): Step {
   const { input } = state
-  if (input.search) return searching(state, key)
+  if (input.search) return pressSearchKey(state, key)
   if (key.type === 'tab' || key.type === 'backTab')
-    return [{ ...state, input: completed(state, key.type) }, []]
+    return [{ ...state, input: complete(state, key.type) }, []]
   const quiet: State = { ...state, input: { ...input, completion: undefined } }
   switch (key.type) {
     case 'enter':
-      return entered(quiet)
+      return enter(quiet)
     case 'up':
     case 'down':
-      return [{ ...quiet, input: vertical(quiet.input, key.type === 'up' ? -1 : 1) }, []]
+      return [vertical(quiet, key.type === 'up' ? -1 : 1), []]
     case 'search':
       return [
         {
@@ -49,19 +49,19 @@ export function type(state: State, key: Key): Step {
         [],
       ]
     default: {
-      const editor = editedText(input.editor, key)
+      const editor = editText(input.editor, key)
       return [editor ? { ...quiet, input: { ...quiet.input, editor } } : quiet, []]
     }
   }
 }
 
-/** What a key makes of the field; undefined where it is none for it. */
-function editedText(editor: Editor, key: Key): Editor | undefined {
+/** Applies a key to the text; undefined if it does not edit text. */
+function editText(editor: Editor, key: Key): Editor | undefined {
   if (key.type === 'pasted') return paste(editor, key.text)
-  return key.type === 'newline' ? insert(editor, '\n') : edited(editor, key)
+  return key.type === 'newline' ? insert(editor, '\n') : applyKey(editor, key)
 }
 
-function entered(state: State): Step {
+function enter(state: State): Step {
   const { editor } = state.input
   if (editor.text[editor.cursor - 1] === '\\' && editor.cursor === editor.text.length) {
     const broken = insert(remove(editor, 'left'), '\n')
@@ -70,35 +70,42 @@ function entered(state: State): Step {
   return submit(state, contentOf(editor))
 }
 
-/** Send what stands there, or do what it says. */
+/** Sends a message, or queues it during an answer, or runs a command. */
 export function submit(state: State, content: string): Step {
   if (content.trim() === '') return [state, []]
   const { input, images, llmServiceId, temperature } = state
-  const isOrder = isCommand(content)
-  if (!isOrder && state.turn) return [{ ...state, notice: waitNotice }, []]
-  if (!isOrder && state.away) return [{ ...state, notice: awayNotice }, []]
-  if (!isOrder && state.fileTask) return [{ ...state, notice: fileNotice }, []]
-  const past = input.past.at(-1) === content ? input.past : [...input.past, content].slice(-pastMax)
+  const isLine = isCommand(content)
+  if (!isLine && state.outage) return [{ ...state, notice: outageNotice }, []]
+  if (!isLine && state.fileTask) return [{ ...state, notice: fileNotice }, []]
+  const past = input.past.at(-1) === content ? input.past : [...input.past, content].slice(-PAST_MAX)
   const cleared: State = {
     ...state,
     notice: '',
-    input: { ...emptyInput, past, replaces: isOrder ? input.replaces : undefined },
+    input: { ...emptyInput, past, replaces: isLine ? input.replaces : undefined },
   }
-  if (isOrder) return obey(cleared, content)
-  return send(
-    { ...cleared, images: [] },
-    {
-      content: content.replace(/^\/\//, '/').trim(),
-      images,
-      replaces: input.replaces,
-      llmServiceId,
-      temperature,
-    },
-  )
+  if (isLine) return runCommand(cleared, content)
+  const say = {
+    content: content.replace(/^\/\//, '/').trim(),
+    images,
+    replaces: input.replaces,
+    llmServiceId,
+    temperature,
+  }
+  const next = { ...cleared, images: [] }
+  return state.turn ? [{ ...next, queue: [...state.queue, say] }, []] : send(next, say)
 }
 
-/** A line up or down in the field; above the first one, what was sent before. */
-function vertical(input: Input, by: -1 | 1): Input {
+/** Moves the cursor up or down. Above the first line are the queued message in an empty field, then sent lines. */
+function vertical(state: State, by: -1 | 1): State {
+  const queued = state.queue.at(-1)
+  if (by < 0 && queued && state.input.editor.text === '') {
+    const input = { ...state.input, editor: editorOf(queued.content) }
+    return { ...state, queue: state.queue.slice(0, -1), images: [...(queued.images ?? [])], input }
+  }
+  return { ...state, input: recall(state.input, by) }
+}
+
+function recall(input: Input, by: -1 | 1): Input {
   const moved = moveLine(input.editor, by)
   if (moved) return { ...input, editor: moved }
   const { past, recalled } = input
@@ -109,16 +116,16 @@ function vertical(input: Input, by: -1 | 1): Input {
   return { ...input, editor: editorOf(past[at]!), recalled: { at, draft } }
 }
 
-/** Where a line that was sent holds the words; from the newest that is older than `from`. */
-function foundAt(past: readonly string[], query: string, from: number): number {
+/** Returns the index of the newest sent line before `from` that contains the words; -1 without a match. */
+function findPast(past: readonly string[], query: string, from: number): number {
   return past.findLastIndex((text, at) => at < from && text.toLowerCase().includes(query.toLowerCase()))
 }
 
-function searching(state: State, key: Key): Step {
+function pressSearchKey(state: State, key: Key): Step {
   const { input } = state
   const { query, at, draft } = input.search!
   const look = (words: string, from: number): Step => {
-    const found = words === '' ? -1 : foundAt(input.past, words, from)
+    const found = words === '' ? -1 : findPast(input.past, words, from)
     const editor = found < 0 ? input.editor : editorOf(input.past[found]!)
     const search = { query: words, at: found < 0 ? at : found, draft }
     return [{ ...state, input: { ...input, editor, search } }, []]
@@ -134,8 +141,8 @@ function searching(state: State, key: Key): Step {
     case 'escape':
       return [end(draft), []]
     case 'enter':
-      return entered(end(input.editor))
+      return enter(end(input.editor))
     default:
-      return type(end(input.editor), key)
+      return pressComposerKey(end(input.editor), key)
   }
 }

@@ -5,8 +5,8 @@ import { type Highlight, renderText } from '../markdown/render.ts'
 import { type Line, span, wrap } from '../parts/spans.ts'
 
 /** Longer lines are hard to read. */
-const textMax = 100
-const textMin = 20
+const TEXT_MAX = 100
+const TEXT_MIN = 20
 
 /** Prefixes of all lines, and of the lines of a cited passage. */
 const margin = span('    ')
@@ -37,7 +37,7 @@ export function documentLines(
   const before = partLines(text, { start: around.start, end: start }, look)
   const cited = partLines(text, { start, end }, look)
   const after = partLines(text, { start: end, end: around.end }, look)
-  const back = (lines: Line[]) => lines.map(line => inMargin(look.dimsContext ? stoodBack(line) : line))
+  const back = (lines: Line[]) => lines.map(line => inMargin(look.dimsContext ? dimmed(line) : line))
   const parts = [back(before), cited.map(line => [...bar, ...line]), back(after)]
   const gaps = [false, isApart(text, start), isApart(text, end)]
   const lines: Line[] = []
@@ -50,7 +50,7 @@ export function documentLines(
 
 /** Lines of a part, without empty ones at its ends. */
 function partLines(text: string, extent: Extent, { columns, isMarkdown, highlight }: DocumentLook): Line[] {
-  const width = Math.max(textMin, Math.min(textMax, columns - margin.text.length - 1))
+  const width = Math.max(TEXT_MIN, Math.min(TEXT_MAX, columns - margin.text.length - 1))
   const isEmpty = (line: Line) => line.every(({ text }) => text.trim() === '')
   const lines = isMarkdown
     ? renderText(plain(partOf(text, extent)), width, highlight)
@@ -74,7 +74,7 @@ function inMargin(line: Line): Line {
 }
 
 /** Dims a line, except headings. */
-function stoodBack(line: Line): Line {
+function dimmed(line: Line): Line {
   const isHeading = line.some(({ tones }) => tones.includes('heading'))
   return isHeading || line.length === 0 ? line : [span(line.map(({ text }) => text).join(''), 'dim')]
 }

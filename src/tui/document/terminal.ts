@@ -9,16 +9,16 @@ import { documentLines } from './lines.ts'
 /** Prints a part of a document: title, location, text, and commands that show more. */
 export async function showDocument(shown: ShownDocument, part: Extent, output: Output): Promise<void> {
   const { text, context, isMarkdown, isWhole } = shown
-  const colour = output.style.dim('') !== ''
+  const hasColors = output.style.dim('') !== ''
   const hasCode = isMarkdown && /^ *(?:```|~~~)/m.test(text)
   const { highlight } =
-    colour && hasCode ? await import('../markdown/highlight.ts') : { highlight: undefined }
+    hasColors && hasCode ? await import('../markdown/highlight.ts') : { highlight: undefined }
   const look = { columns: output.width, isMarkdown, highlight, dimsContext: !isWhole }
   for (const line of headLines(shown, output)) output.result(line)
-  const paint = paintFor(colour)
+  const paint = paintFor(hasColors)
   for (const line of documentLines(text, part, context?.passage, look)) output.result(paint(line))
   output.result('')
-  if (!isWhole && shown.passage) tellMore(shown.passage.number, output)
+  if (!isWhole && shown.passage) printNextCommands(shown.passage.number, output)
 }
 
 function headLines({ document, passage, context }: ShownDocument, { width, style }: Output): string[] {
@@ -39,11 +39,11 @@ function headLines({ document, passage, context }: ShownDocument, { width, style
   ]
 }
 
-function tellMore(number: string, output: Output): void {
-  const lines = [
+function printNextCommands(number: string, output: Output): void {
+  const commands = [
     [`wb documents show ${number} --full${output.again}`, 'the whole document'],
     [`wb documents chunks ${number}${output.again}`, 'its chunks, starting with this one'],
   ] as const
-  const width = Math.max(...lines.map(([line]) => line.length))
-  for (const [line, what] of lines) output.note(`  ${line.padEnd(width)}    ${what}`)
+  const width = Math.max(...commands.map(([command]) => command.length))
+  for (const [command, what] of commands) output.note(`  ${command.padEnd(width)}    ${what}`)
 }

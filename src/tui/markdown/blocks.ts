@@ -1,6 +1,6 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 
-/** A part of a text in Markdown that stands for itself: a paragraph, a heading, an item of a list, lines of code. */
+/** A part of a Markdown text that is rendered alone: a paragraph, a heading, a list item, or lines of code. */
 export type Block =
   | { readonly kind: 'markdown'; readonly source: string; readonly gap: boolean }
   | {
@@ -10,16 +10,16 @@ export type Block =
       readonly gap: boolean
     }
 
-/** Text that comes piece by piece. What is finished is taken off, so that it is never lexed again. */
+/** Markdown that arrives in pieces. Finished blocks are removed, so they are lexed only once. */
 export interface Reader {
-  /** Not finished; of a fence, the line that is not ended. */
+  /** Unfinished text; in a fence, the unfinished line. */
   readonly tail: string
   readonly fence: Fence | undefined
-  /** Stands before the rest of a table that was too long for one block. */
+  /** Head of a table that was too long for one block. */
   readonly tableHead: string
-  /** An empty line stands before what comes. */
+  /** An empty line comes before the next block. */
   readonly gap: boolean
-  /** Something was taken off already. */
+  /** A block was removed already. */
   readonly begun: boolean
 }
 
@@ -27,23 +27,23 @@ interface Fence {
   readonly mark: string
   readonly indent: number
   readonly language: string
-  /** Lines that are not taken off. */
+  /** Lines that are not removed yet. */
   readonly lines: readonly string[]
   readonly gap: boolean
 }
 
-/** Of a fence, so many lines are one block. */
-const fenceLines = 16
-/** A block that grows longer is cut. */
-const tailChars = 4_000
+/** Lines of a fence in one block. */
+const FENCE_LINES = 16
+/** Longer blocks are split. */
+const TAIL_CHARS_MAX = 4_000
 
 /**
- * Quotes and lists inside each other, begun on one line or by more space on each; nobody writes as many, and each takes
- * its part of the stack.
+ * Nested quotes and lists, on one line or by indentation. Each level takes some of the stack, and real texts have fewer
+ * levels.
  */
 const nested = /^(?:(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}| {128})/m
 
-/** Whether a text is nested too deep to be lexed and drawn; it is shown as it is. */
+/** Returns true if a text is nested too deeply to be lexed. It is shown as plain text. */
 export function isTooDeep(source: string): boolean {
   return nested.test(source)
 }
@@ -58,17 +58,18 @@ interface Progress {
 }
 
 /**
- * Read a further piece of a text.
+ * Reads the next piece of a text.
  *
- * Costs as much as the piece and the unfinished block are long, whatever came before.
+ * The time depends on the length of the piece and of the unfinished block, and not on the text before them.
  */
 export function read(reader: Reader, piece: string): Progress {
   const tail = reader.tail + piece
-  if (!piece.includes('\n') && tail.length < tailChars) return { reader: { ...reader, tail }, blocks: [] }
+  if (!piece.includes('\n') && tail.length < TAIL_CHARS_MAX)
+    return { reader: { ...reader, tail }, blocks: [] }
   return settled({ ...reader, tail })
 }
 
-/** What is not finished, as blocks that the next piece may change. */
+/** Returns the unfinished text as blocks, which the next piece can change. */
 export function unfinished(reader: Reader): Block[] {
   const { fence, tail } = reader
   if (fence) {
@@ -94,7 +95,7 @@ function settled(reader: Reader): Progress {
   return { reader: current, blocks }
 }
 
-/** Take off what is finished of a text outside of fences. */
+/** Removes finished blocks from a text outside of fences. */
 function taken(reader: Reader): Progress {
   const end = reader.tail.lastIndexOf('\n') + 1
   const whole = reader.tableHead + reader.tail.slice(0, end)
@@ -129,7 +130,7 @@ function taken(reader: Reader): Progress {
       const start = used
       for (const { raw } of finished) add(raw)
       if (isLast) break
-      // Newlines behind the last item belong to the list alone.
+      // Newlines after the last item belong to the list.
       used = start + token.raw.length
     } else if (!isLast || isFinished(token, isEnded)) add(token.raw)
     else break
@@ -146,7 +147,7 @@ function taken(reader: Reader): Progress {
     begun,
     tableHead: isTabled ? reader.tableHead : '',
   }
-  if (rest.tail.length < tailChars) return { reader: rest, blocks }
+  if (rest.tail.length < TAIL_CHARS_MAX) return { reader: rest, blocks }
   const cutting = cut(rest)
   return { reader: cutting.reader, blocks: [...blocks, ...cutting.blocks] }
 }
@@ -157,7 +158,7 @@ function tokensOf(source: string): Token[] {
   return new Lexer().blockTokens(source, [])
 }
 
-/** Code that is indented may go on behind an empty line; what is not a list or that ends there. */
+/** Indented code can continue after an empty line; other blocks except lists end there. */
 function isFinished({ type, raw }: Token, isEnded: boolean): boolean {
   if (type === 'heading' || type === 'hr') return isEnded || raw.endsWith('\n')
   return isEnded && type !== 'code'
@@ -167,7 +168,7 @@ function standsApart(raw: string): boolean {
   return /^ {0,3}(?:#{1,6}\s|\|)/.test(raw)
 }
 
-/** The fence that a code block of a lexer begins with, and where the lines in it start. */
+/** Returns the fence at the start of a code block, and the offset of its first line. */
 function openFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | undefined {
   const end = raw.indexOf('\n')
   const [, indent = '', mark = '', language = ''] = fenceStart.exec(end < 0 ? raw : raw.slice(0, end)) ?? []
@@ -175,7 +176,7 @@ function openFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | und
   return { of: { mark, indent: indent.length, language, lines: [] }, start: end + 1 }
 }
 
-/** Take off lines of code; the line that ends the fence ends it. */
+/** Removes finished lines of code, up to the end of the fence. */
 function inFence(reader: Reader, fence: Fence): Progress {
   const end = reader.tail.lastIndexOf('\n') + 1
   const complete = reader.tail.slice(0, end).split('\n').slice(0, -1)
@@ -197,10 +198,10 @@ function inFence(reader: Reader, fence: Fence): Progress {
       return { reader: { tail, fence: undefined, tableHead: '', gap: true, begun: true }, blocks }
     }
     lines = [...lines, dedented(line, fence.indent)]
-    if (lines.length >= 2 * fenceLines) takeOff(fenceLines)
+    if (lines.length >= 2 * FENCE_LINES) takeOff(FENCE_LINES)
   }
   const tail = reader.tail.slice(end)
-  const kept = tail.length < tailChars
+  const kept = tail.length < TAIL_CHARS_MAX
   if (!kept) lines = [...lines, dedented(tail, fence.indent)]
   if (complete.length === 0 && kept) return { reader, blocks }
   return { reader: { ...reader, tail: kept ? tail : '', fence: { ...fence, lines, gap } }, blocks }
@@ -215,7 +216,7 @@ function dedented(line: string, indent: number): string {
   return line.replace(new RegExp(`^ {0,${indent}}`), '')
 }
 
-/** Cut a block that is too long where a line or a word ends. A table goes on under its own head, code as code. */
+/** Splits a block that is too long, after a line or a word. A table continues with its head, and code as code. */
 function cut(reader: Reader): Progress {
   const { tail, gap, begun, tableHead } = reader
   const at = cutAt(tail)
@@ -231,12 +232,12 @@ function cut(reader: Reader): Progress {
 
 function cutAt(tail: string): number {
   const line = tail.lastIndexOf('\n') + 1
-  if (line > tailChars / 2) return line
+  if (line > TAIL_CHARS_MAX / 2) return line
   const word = tail.lastIndexOf(' ') + 1
-  return word > tailChars / 2 ? word : tail.length
+  return word > TAIL_CHARS_MAX / 2 ? word : tail.length
 }
 
-/** The fence that lines of an item begin and do not end. */
+/** Returns the fence that a piece opens and does not close. */
 function fenceWithin(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
   let open: Omit<Fence, 'gap' | 'lines'> | undefined
   for (const line of piece.split('\n')) {
@@ -248,7 +249,7 @@ function fenceWithin(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
   return open
 }
 
-/** All blocks of a text that is whole. */
+/** Returns the blocks of a complete text. */
 export function blocksOf(text: string): Block[] {
   const { reader, blocks } = read(emptyReader, text.endsWith('\n') ? text : `${text}\n`)
   return [...blocks, ...unfinished(reader)]

@@ -1,4 +1,4 @@
-/** A part of code that is coloured. */
+/** A part of highlighted code. */
 export interface Node {
   readonly type: string
   readonly value?: string
@@ -6,7 +6,7 @@ export interface Node {
   readonly children?: readonly Node[]
 }
 export type Grammar = (library: unknown) => unknown
-/** By name of the language. */
+/** Grammars by language name. */
 export const common: Readonly<Record<string, Grammar>>
 export function createLowlight(): {
   register(language: string, grammar: Grammar): void

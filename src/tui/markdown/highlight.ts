@@ -4,8 +4,8 @@ import type { Highlight } from './render.ts'
 
 const lowlight = createLowlight()
 
-/** Code that is longer is shown without colours. */
-const codeChars = 20_000
+/** Longer code is not highlighted. */
+const CODE_CHARS_MAX = 20_000
 
 const tones: Readonly<Record<string, Tone>> = {
   keyword: 'keyword',
@@ -58,13 +58,13 @@ const aliases: Readonly<Record<string, string>> = {
   patch: 'diff',
 }
 
-/** Colours by language. A grammar is made ready when the first code in it comes. */
+/** Highlights code. Each grammar is registered when it is first needed. */
 export const highlight: Highlight = (lines, named) => {
   const lower = named.toLowerCase()
   const language = aliases[lower] ?? lower
   const grammar = Object.hasOwn(common, language) ? common[language] : undefined
   const code = lines.join('\n')
-  if (!grammar || code.length > codeChars) return undefined
+  if (!grammar || code.length > CODE_CHARS_MAX) return undefined
   if (!lowlight.registered(language)) lowlight.register(language, grammar)
   const spans: Span[] = []
   flatten([lowlight.highlight(language, code)], 'code', spans)

@@ -5,7 +5,7 @@ import { type Line, type Span, span, type Tone, wrap, wrapExact } from '../parts
 import { type Block, blocksOf, isTooDeep } from './blocks.ts'
 import { tableLines } from './table.ts'
 
-/** Lines of code with their colours, by language; undefined for a language that it does not know. */
+/** Highlights lines of code; returns undefined for an unknown language. */
 export type Highlight = (lines: readonly string[], language: string) => Line[] | undefined
 
 const codeIndent: Line = [span('  ')]
@@ -19,7 +19,7 @@ const entities: Readonly<Record<string, string>> = {
   nbsp: ' ',
 }
 
-/** A whole text as lines of a width. */
+/** Renders a complete text as lines of a width. */
 export function renderText(text: string, width: number, highlight?: Highlight): Line[] {
   return blocksOf(text).flatMap(block => [
     ...(block.gap ? [[]] : []),
@@ -27,7 +27,7 @@ export function renderText(text: string, width: number, highlight?: Highlight): 
   ])
 }
 
-/** A block as lines of a width, without the empty line before it. */
+/** Renders a block as lines of a width, without the empty line before it. */
 export function renderBlock(block: Block, width: number, highlight?: Highlight): Line[] {
   if (block.kind === 'code') return codeLines(block.lines, block.language, width, highlight)
   if (isTooDeep(block.source)) return wrap([span(block.source.trimEnd())], width)
@@ -41,8 +41,8 @@ function codeLines(
   highlight: Highlight | undefined,
 ): Line[] {
   const untabbed = lines.map(line => line.replaceAll('\t', '  '))
-  const coloured = highlight?.(untabbed, language) ?? untabbed.map(line => [span(line, 'code')])
-  return coloured.flatMap(line => wrapExact(line, width, codeIndent))
+  const highlighted = highlight?.(untabbed, language) ?? untabbed.map(line => [span(line, 'code')])
+  return highlighted.flatMap(line => wrapExact(line, width, codeIndent))
 }
 
 class Renderer {
@@ -52,7 +52,7 @@ class Renderer {
     private readonly depth = 0,
   ) {}
 
-  /** Blocks below each other, with an empty line between those that stand apart. */
+  /** Renders blocks with the empty lines between them. */
   blocks(tokens: readonly Token[]): Line[] {
     const lines: Line[] = []
     let isApart = false
@@ -121,7 +121,7 @@ class Renderer {
   }
 }
 
-/** Inline Markdown as spans. */
+/** Renders inline Markdown. */
 function inline(tokens: readonly Token[], tones: readonly Tone[] = []): Span[] {
   return tokens.flatMap(token => inlineOne(token, tones))
 }
@@ -158,7 +158,7 @@ function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
   }
 }
 
-/** The text of a link, and where it leads when that says more. */
+/** Returns the text of a link, and its address if it differs. */
 function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): Span[] {
   const said = inline(tokens, [...tones, 'link'])
   const bare = href.replace(/^mailto:/, '')
@@ -167,7 +167,7 @@ function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): Span
     : [...said, { text: ` (${plain(href)})`, tones: [...tones, 'dim'] }]
 }
 
-/** Text in which `[1]` stands out. A newline of the source is a blank. */
+/** Highlights citations such as `[1]`. A newline in the source is a space. */
 function cited(text: string, tones: readonly Tone[]): Span[] {
   const parts = decoded(text.replaceAll('\n', ' ')).split(/((?:\[\d{1,3}\])+)/)
   return parts
@@ -175,7 +175,7 @@ function cited(text: string, tones: readonly Tone[]): Span[] {
     .filter(({ text }) => text !== '')
 }
 
-/** An entity may stand for a character that no terminal may be told; the lexer has replaced some. */
+/** Decodes entities, and removes control characters, which they can contain. */
 function decoded(text: string): string {
   const read = text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
   return plain(read)

@@ -6,16 +6,16 @@ export interface Table {
   readonly align: readonly ('left' | 'right' | 'center' | null)[]
 }
 
-const gap = 2
-const columnMin = 6
-/** Cells of a word above which it may be broken. */
-const wordMax = 24
+const GAP = 2
+const COLUMN_MIN = 6
+/** Wider words can be broken. */
+const WORD_MAX = 24
 
-/** A table whose cells are broken between words where it is too wide; where even that is too wide, row below row. */
+/** Lays out a table with wrapped cells. If it is still too wide, each cell has its own line. */
 export function tableLines(table: Table, width: number): Line[] {
   const widths = columnWidths(table, width)
   if (!widths) return stacked(table, width)
-  const rule = span(widths.map(wide => '─'.repeat(wide)).join(' '.repeat(gap)), 'dim')
+  const rule = span(widths.map(wide => '─'.repeat(wide)).join(' '.repeat(GAP)), 'dim')
   return [
     ...rowLines(table.head, widths, table.align),
     [rule],
@@ -29,9 +29,9 @@ function columnWidths({ head, body }: Table, width: number): number[] | undefine
   )
   const least = head.map((cell, at) => {
     const words = [cell, ...body.map(row => row[at] ?? [])].map(widestWord)
-    return Math.max(columnMin, ...words.map(word => Math.min(word, wordMax)))
+    return Math.max(COLUMN_MIN, ...words.map(word => Math.min(word, WORD_MAX)))
   })
-  const room = width - gap * (widths.length - 1)
+  const room = width - GAP * (widths.length - 1)
   let sum = widths.reduce((total, wide) => total + wide, 0)
   while (sum > room) {
     const spare = widths.map((wide, at) => (wide > least[at]! ? wide : 0))
@@ -49,7 +49,7 @@ function rowLines(row: readonly Line[], widths: readonly number[], align: Table[
   return Array.from({ length: height }, (_, down) =>
     trimmed(
       widths.flatMap((wide, at): Span[] => [
-        ...(at > 0 ? [span(' '.repeat(gap))] : []),
+        ...(at > 0 ? [span(' '.repeat(GAP))] : []),
         ...aligned(wrapped[at]![down] ?? [], wide, align[at] ?? null),
       ]),
     ),
@@ -67,7 +67,7 @@ function trimmed(line: Span[]): Span[] {
   return last && last.text.trim() === '' ? trimmed(line.slice(0, -1)) : line
 }
 
-/** Each cell on lines of its own, under the name of its column. */
+/** Puts each cell on a separate line, after the name of its column. */
 function stacked({ head, body }: Table, width: number): Line[] {
   return body.flatMap((row, at) => [
     ...(at > 0 ? [[]] : []),

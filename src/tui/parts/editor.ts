@@ -1,32 +1,32 @@
 import { after, before } from './cells.ts'
 
-/** Text of several lines that a person types. A long paste stands in it as one character. */
+/** Text with a cursor. A long paste is one character of it. */
 export interface Editor {
   readonly text: string
-  /** Where the next character goes. */
+  /** Index at which text is inserted. */
   readonly cursor: number
-  /** What was pasted, by the character that stands for it. */
+  /** Pasted texts by their character. */
   readonly pastes: Readonly<Record<string, string>>
-  /** What was deleted last. */
+  /** Text that was deleted last, for {@link yank}. */
   readonly cutOut: string
 }
 
 export const emptyEditor: Editor = { text: '', cursor: 0, pastes: {}, cutOut: '' }
 
-/** Longer pastes are shown by their size. */
-const pasteLines = 4
-const pasteChars = 400
+/** Longer pastes are one character, which shows their size. */
+const PASTE_LINES_MAX = 4
+const PASTE_CHARS_MAX = 400
 const firstMark = 0xe000
 const wordBefore = /[\p{L}\p{M}\p{N}\p{Co}_]*[^\p{L}\p{M}\p{N}\p{Co}_]*$/u
 const wordAfter = /^[^\p{L}\p{M}\p{N}\p{Co}_]*[\p{L}\p{M}\p{N}\p{Co}_]*/u
 const marks = /[\ue000-\uf8ff]/g
 
-/** A text, with the cursor behind it. */
+/** Returns an editor with a text, and the cursor at its end. */
 export function editorOf(text: string): Editor {
   return insert(emptyEditor, text)
 }
 
-/** Insert a text, without what a terminal must not be shown. */
+/** Inserts a text at the cursor, without control characters. */
 export function insert(editor: Editor, typed: string): Editor {
   const { text, cursor } = editor
   const clean = harmless(typed)
@@ -37,10 +37,11 @@ export function insert(editor: Editor, typed: string): Editor {
   }
 }
 
-/** Insert what was pasted; when it is long, as one character. */
+/** Inserts a pasted text, as one character if it is long. */
 export function paste(editor: Editor, pasted: string): Editor {
   const clean = harmless(pasted)
-  if (clean.split('\n').length <= pasteLines && clean.length <= pasteChars) return insert(editor, clean)
+  if (clean.split('\n').length <= PASTE_LINES_MAX && clean.length <= PASTE_CHARS_MAX)
+    return insert(editor, clean)
   const mark = String.fromCharCode(firstMark + Object.keys(editor.pastes).length)
   const { text, cursor } = editor
   return {
@@ -51,7 +52,7 @@ export function paste(editor: Editor, pasted: string): Editor {
   }
 }
 
-/** What a terminal may be shown, and what no mark of ours is taken for. */
+/** Removes control characters, and the private-use characters that mark pastes. */
 function harmless(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
@@ -60,12 +61,12 @@ function harmless(text: string): string {
     .replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, '')
 }
 
-/** The whole text, with everything that was pasted. */
+/** Returns the whole text, with all pastes. */
 export function contentOf({ text, pastes }: Editor): string {
   return text.replace(marks, mark => pastes[mark] ?? '')
 }
 
-/** What stands for a mark on the screen; undefined for every other character. */
+/** Returns the label of a paste; undefined for other characters. */
 export function pasteLabel({ pastes }: Editor, character: string): string | undefined {
   const pasted = pastes[character]
   if (pasted === undefined) return undefined
@@ -79,11 +80,11 @@ function lineStart(text: string, index: number): number {
   return index === 0 ? 0 : text.lastIndexOf('\n', index - 1) + 1
 }
 
-type Place = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
+type Target = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
 
-/** Where a place is from the cursor. */
-function placeOf({ text, cursor }: Editor, place: Place): number {
-  switch (place) {
+/** Returns the index of a target. */
+function indexOf({ text, cursor }: Editor, target: Target): number {
+  switch (target) {
     case 'left':
       return before(text, cursor)
     case 'right':
@@ -101,18 +102,18 @@ function placeOf({ text, cursor }: Editor, place: Place): number {
   }
 }
 
-/** Put the cursor to a place. */
-export function move(editor: Editor, place: Place): Editor {
-  return { ...editor, cursor: placeOf(editor, place) }
+/** Moves the cursor. */
+export function move(editor: Editor, target: Target): Editor {
+  return { ...editor, cursor: indexOf(editor, target) }
 }
 
-/** Delete from the cursor to a place. */
-export function remove(editor: Editor, place: Place): Editor {
+/** Deletes the text between the cursor and a target. */
+export function remove(editor: Editor, target: Target): Editor {
   const { text, cursor } = editor
-  const target = placeOf(editor, place)
-  const [from, to] = target < cursor ? [target, cursor] : [cursor, target]
+  const index = indexOf(editor, target)
+  const [from, to] = index < cursor ? [index, cursor] : [cursor, index]
   const gone = text.slice(from, to)
-  const isWord = place !== 'left' && place !== 'right'
+  const isWord = target !== 'left' && target !== 'right'
   return {
     ...editor,
     text: text.slice(0, from) + text.slice(to),
@@ -121,7 +122,7 @@ export function remove(editor: Editor, place: Place): Editor {
   }
 }
 
-/** Put back what was deleted last. */
+/** Inserts the text that was deleted last. */
 export function yank(editor: Editor): Editor {
   const { text, cursor, cutOut } = editor
   return {
@@ -131,7 +132,7 @@ export function yank(editor: Editor): Editor {
   }
 }
 
-/** The cursor a line up or down; undefined on the first or the last one. */
+/** Moves the cursor a line up or down; undefined if there is no such line. */
 export function moveLine(editor: Editor, by: -1 | 1): Editor | undefined {
   const { text, cursor } = editor
   const start = lineStart(text, cursor)
@@ -147,7 +148,7 @@ export function moveLine(editor: Editor, by: -1 | 1): Editor | undefined {
   return { ...editor, cursor: whole(text, Math.min(end + 1 + column, next < 0 ? text.length : next)) }
 }
 
-/** The nearest index that is within no character. */
+/** Returns the start of the character at an index. */
 function whole(text: string, index: number): number {
   const start = before(text, index)
   return index === 0 || after(text, start) === index ? index : start

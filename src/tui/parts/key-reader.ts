@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { type Decoder, decode, emptyDecoder, flush, type Key } from './keys.ts'
 
-/** A terminal sends the rest of a key sooner than that. */
-const escapeMs = 30
+/** Milliseconds after which the rest of a key sequence is not expected any more. */
+const ESCAPE_TIMEOUT_MS = 30
 
-/** Makes keys of what a terminal sends. A key may come in pieces; Escape alone is one too. */
+/** Decodes terminal input. A key can arrive in pieces; a single Escape is a key, too. */
 export class KeyReader {
   #decoder: Decoder = emptyDecoder
-  #callOffFlush = () => {}
+  #cancelFlush = () => {}
 
   constructor(
     private readonly clock: Clock,
@@ -15,18 +15,18 @@ export class KeyReader {
   ) {}
 
   read(data: string): void {
-    this.#callOffFlush()
-    this.#tell(decode(this.#decoder, data))
+    this.#cancelFlush()
+    this.#report(decode(this.#decoder, data))
     if (this.#decoder.pending === '') return
-    this.#callOffFlush = this.clock.after(escapeMs, () => this.#tell(flush(this.#decoder)))
+    this.#cancelFlush = this.clock.after(ESCAPE_TIMEOUT_MS, () => this.#report(flush(this.#decoder)))
   }
 
-  /** What has come in pieces so far is no key any more. */
+  /** Drops an incomplete key. */
   close(): void {
-    this.#callOffFlush()
+    this.#cancelFlush()
   }
 
-  #tell([decoder, keys]: readonly [Decoder, readonly Key[]]): void {
+  #report([decoder, keys]: readonly [Decoder, readonly Key[]]): void {
     this.#decoder = decoder
     for (const key of keys) this.onKey(key)
   }

@@ -1,4 +1,4 @@
-/** What a key means, whatever a terminal sends for it. */
+/** A key by its meaning, for all sequences that terminals send for it. */
 export type Key =
   | { readonly type: 'typed'; readonly text: string }
   | { readonly type: 'pasted'; readonly text: string }
@@ -33,22 +33,22 @@ type Plain =
   | 'deleteToEnd'
   | 'yank'
 
-/** What came and is not a whole key yet. */
+/** Input that is not a complete key yet. */
 export interface Decoder {
   readonly pending: string
-  /** Text of a paste that has not ended. */
+  /** Text of a paste in progress. */
   readonly paste: string | undefined
 }
 
 export const emptyDecoder: Decoder = { pending: '', paste: undefined }
 
-/** Asks a terminal to mark what is pasted, and to stop that. */
+/** Turns bracketed paste on and off. */
 export const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
 
 const pasteStart = '\x1b[200~'
 const pasteEnd = '\x1b[201~'
-/** A paste that does not end is taken as it is. */
-const pasteChars = 4_000_000
+/** A longer paste ends without its end mark. */
+const PASTE_CHARS_MAX = 4_000_000
 
 const controls: Readonly<Record<string, Plain>> = {
   '\r': 'enter',
@@ -72,7 +72,7 @@ const controls: Readonly<Record<string, Plain>> = {
   '\x7f': 'backspace',
 }
 
-/** By what stands behind `ESC`. @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
+/** Keys by the characters after `ESC`. @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
 const escaped: Readonly<Record<string, Plain>> = {
   '[A': 'up',
   '[B': 'down',
@@ -117,7 +117,7 @@ const escaped: Readonly<Record<string, Plain>> = {
 const sequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|\x1b?O[\x40-\x7e]|[^\x1b[O])/u
 const unfinishedSequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*|\x1b?O?)?$/
 
-/** The keys in what a terminal sent, and what is left until more comes. */
+/** Splits terminal input into keys. Returns the rest, which needs more input. */
 export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Key[]] {
   const keys: Key[] = []
   let rest = pending + chunk
@@ -125,8 +125,8 @@ export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Ke
   while (rest !== '') {
     if (pasted !== undefined) {
       const end = rest.indexOf(pasteEnd)
-      if (end < 0 && pasted.length + rest.length < pasteChars) {
-        // The mark that ends it may be cut in two.
+      if (end < 0 && pasted.length + rest.length < PASTE_CHARS_MAX) {
+        // The end mark may arrive in two pieces.
         const keep = Math.min(rest.length, pasteEnd.length - 1)
         return [{ pending: rest.slice(-keep), paste: pasted + rest.slice(0, -keep) }, keys]
       }
@@ -147,7 +147,7 @@ export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Ke
   return [{ pending: rest, paste: pasted }, keys]
 }
 
-/** What is left when nothing more came for a moment: the key Escape, or nothing. */
+/** Ends an incomplete key: a single `ESC` is the key Escape, and anything else is dropped. */
 export function flush({ pending, paste }: Decoder): [Decoder, Key[]] {
   if (paste !== undefined || pending === '') return [{ pending, paste }, []]
   return [emptyDecoder, /^\x1b+$/.test(pending) ? [{ type: 'escape' }] : []]

@@ -1,6 +1,6 @@
-import { cells, cut, fitting, graphemes } from './cells.ts'
+import { cells, fitting, graphemes, truncate } from './cells.ts'
 
-/** What a piece of text is; how that looks is the paint's business. */
+/** Meaning of a piece of text; `paintFor` gives it a style. */
 export type Tone =
   | 'dim'
   | 'strong'
@@ -12,6 +12,7 @@ export type Tone =
   | 'cite'
   | 'good'
   | 'bad'
+  | 'warning'
   | 'accent'
   | 'keyword'
   | 'string'
@@ -24,47 +25,50 @@ export interface Span {
   readonly tones: readonly Tone[]
 }
 
-/** One line of a terminal. */
+/** One row of a terminal. */
 export type Line = readonly Span[]
 
 export function span(text: string, ...tones: Tone[]): Span {
   return { text, tones }
 }
 
-/** In cells. */
+/** Returns the width of a line in cells. */
 export function lineWidth(line: Line): number {
   return line.reduce((sum, { text }) => sum + cells(text), 0)
 }
 
-/** Where a line may end, and what follows. */
+/** A part of a text that is not broken. */
 interface Atom {
   readonly text: string
   readonly tones: readonly Tone[]
   readonly width: number
   readonly kind: 'word' | 'blank' | 'break'
-  /** A line may end before it though no blank stands there. */
+  /** A line can end before it without a space. */
   readonly breakable: boolean
 }
 
 export interface Indents {
-  /** Stands before the first line. */
+  /** Prefix of the first line. */
   readonly first?: Line
-  /** Stands before the others. */
+  /** Prefix of the other lines. */
   readonly rest?: Line
 }
 
-/** Scripts that write no blanks between words. */
+/** Scripts without spaces between words. */
 const unspaced =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
 
-/** Text broken between words; a word that is wider than a line is cut. A newline ends a line. */
+/**
+ * Wraps text between words. A word that is wider than a line is broken, and a newline ends a line. Unlike `wrap-ansi`, it
+ * breaks scripts without spaces between any two characters, and indents lines.
+ */
 export function wrap(spans: Line, width: number, { first = [], rest = [] }: Indents = {}): Line[] {
   const room = Math.max(1, width - Math.max(lineWidth(first), lineWidth(rest)))
   const lines = bodies(spans.flatMap(atomsOf), room)
   return lines.map((line, at) => [...(at === 0 ? first : rest), ...joined(line)])
 }
 
-/** Returns the cells of the widest word, which {@link wrap} cuts where a line is narrower. */
+/** Returns the width of the widest word, which {@link wrap} breaks if a line is narrower. */
 export function widestWord(line: Line): number {
   let widest = 0
   let word = 0
@@ -138,7 +142,7 @@ function bodies(atoms: readonly Atom[], room: number): Span[][] {
   return lines
 }
 
-/** Words that stay together, and the blank before them. */
+/** Words that are not separated, and the space before them. */
 interface Run {
   readonly kind: 'words' | 'break'
   readonly blank: Atom | undefined
@@ -171,7 +175,7 @@ function runsOf(atoms: readonly Atom[]): Run[] {
   return runs
 }
 
-/** Neighbours of the same tones as one. */
+/** Joins neighbors with the same tones. */
 function joined(line: readonly Span[]): Span[] {
   const spans: Span[] = []
   for (const next of line) {
@@ -183,7 +187,7 @@ function joined(line: readonly Span[]): Span[] {
   return spans
 }
 
-/** Lines that keep their blanks, as code does; what is too wide goes on below. */
+/** Wraps a line of code, with all its spaces. */
 export function wrapExact(line: Line, width: number, indent: Line = []): Line[] {
   const room = Math.max(1, width - lineWidth(indent))
   const lines: Span[][] = [[]]
@@ -209,7 +213,7 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
   return lines.map(spans => [...indent, ...spans])
 }
 
-/** A line cut to a width. */
+/** Truncates a line to a width, with an ellipsis. */
 export function cutLine(line: Line, width: number): Line {
   if (lineWidth(line) <= width) return line
   const kept: Span[] = []
@@ -221,7 +225,7 @@ export function cutLine(line: Line, width: number): Line {
       left -= wide
       continue
     }
-    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : cut(text, left), tones })
+    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : truncate(text, left), tones })
     break
   }
   return kept

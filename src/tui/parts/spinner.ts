@@ -1,7 +1,7 @@
 const frames = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏']
-const frameMs = 100
+const FRAME_MS = 100
 
-/** The sign at a time that something goes on. */
+/** Returns the frame of the spinner at a time. */
 export function spinnerAt(nowMs: number): string {
-  return frames[Math.floor(nowMs / frameMs) % frames.length]!
+  return frames[Math.floor(nowMs / FRAME_MS) % frames.length]!
 }

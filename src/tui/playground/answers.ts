@@ -1,24 +1,24 @@
 import type { Found } from './port.ts'
 import type { Answer, Failure, State, Step } from './types.ts'
 
-const waitFirstMs = 500
-const waitMaxMs = 10_000
+const RETRY_FIRST_MS = 500
+const RETRY_MAX_MS = 10_000
 
-/** Passages came; those of an older question are dropped. */
+/** Applies the results of a search; those of an earlier request are dropped. */
 export function answered(state: State, serial: number, found: Found): Step {
-  const { asking, serial: newest, answer: before, at, isOpen } = state
-  if (!asking || serial !== newest) return [state, []]
-  const { asked } = asking
-  const answer: Answer = { ...found, serial, asked, moves: movesOf(found, before, asked.body.text) }
+  const { pending, serial: newest, answer: before, at, isOpen } = state
+  if (!pending || serial !== newest) return [state, []]
+  const { request } = pending
+  const answer: Answer = { ...found, serial, request, moves: movesOf(found, before, request.body.text) }
   const chosen = before?.passages[at]?.id
   const stays = isOpen ? found.passages.findIndex(({ id }) => id === chosen) : -1
   const place = stays < 0 ? { at: 0, isOpen: false, top: 0 } : { at: stays }
-  return [{ ...state, answer, asking: undefined, failure: undefined, tries: 0, ...place }, []]
+  return [{ ...state, answer, pending: undefined, failure: undefined, tries: 0, ...place }, []]
 }
 
 function movesOf({ passages }: Found, before: Answer | undefined, text: string | undefined): Answer['moves'] {
   const moves = new Map<string, number | 'new'>()
-  if (before?.asked.body.text !== text) return moves
+  if (before?.request.body.text !== text) return moves
   const places = new Map(before?.passages.map(({ id }, place) => [id, place]))
   for (const [place, { id }] of passages.entries()) {
     const was = places.get(id)
@@ -27,12 +27,15 @@ function movesOf({ passages }: Found, before: Answer | undefined, text: string |
   return moves
 }
 
-/** A refusal is told; a runtime that is away is asked again and again. */
+/** Shows an error, or retries while the runtime is unreachable. */
 export function failed(state: State, serial: number, failure: Failure): Step {
-  const { asking, serial: newest } = state
-  if (!asking || serial !== newest) return [state, []]
-  if (!failure.isAway) return [{ ...state, asking: undefined, failure, tries: 0 }, []]
+  const { pending, serial: newest } = state
+  if (!pending || serial !== newest) return [state, []]
+  if (!failure.isUnavailable) return [{ ...state, pending: undefined, failure, tries: 0 }, []]
   const tries = state.tries + 1
-  const delayMs = Math.min(waitFirstMs * 2 ** (tries - 1), waitMaxMs)
-  return [{ ...state, failure: undefined, tries }, [{ type: 'search', serial, asked: asking.asked, delayMs }]]
+  const delayMs = Math.min(RETRY_FIRST_MS * 2 ** (tries - 1), RETRY_MAX_MS)
+  return [
+    { ...state, failure: undefined, tries },
+    [{ type: 'search', serial, request: pending.request, delayMs }],
+  ]
 }

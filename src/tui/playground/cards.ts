@@ -3,30 +3,30 @@ import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matche
 import { coverageBar, isOfMarkdown, measures, nameOf, placeOf, said } from '../../cli/passages/show.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
-import { filled } from '../parts/cells.ts'
+import { padRight } from '../parts/cells.ts'
 import { cutLine, type Line, lineWidth, type Span, span, type Tone, wrap } from '../parts/spans.ts'
 import type { Answer } from './types.ts'
 
 /** Longer lines are hard to read. */
-const textMax = 100
-const textMin = 8
-const excerptLines = 2
-const indent = 5
+const TEXT_MAX = 100
+const TEXT_MIN = 8
+const EXCERPT_LINES = 2
+const INDENT = 5
 
 export interface CardLook {
   readonly width: number
   readonly isChosen: boolean
-  /** The whole passage is shown. */
+  /** Shows the whole passage. */
   readonly isOpen: boolean
   readonly hasNumbers: boolean
 }
 
-/** A passage of an answer: title and score, what it says, and where it stands. */
+/** Returns the lines of a passage: title and score, text, and location. */
 export function cardLines(answer: Answer, place: number, look: CardLook): readonly Line[] {
   const passage = answer.passages[place]!
   const { width } = look
-  const blanks = span(' '.repeat(indent))
-  const { section, lines } = textOf(passage, answer.asked.body.text ?? '', look)
+  const blanks = span(' '.repeat(INDENT))
+  const { section, lines } = textOf(passage, answer.request.body.text ?? '', look)
   const source = placeOf(passage)
   return [
     headLine(answer, place, section, look),
@@ -36,10 +36,10 @@ export function cardLines(answer: Answer, place: number, look: CardLook): readon
   ]
 }
 
-/** How many lines that is. */
-export function cardHeight({ passages, asked }: Answer, place: number, look: CardLook): number {
+/** Returns the number of lines of {@link cardLines}. */
+export function cardHeight({ passages, request }: Answer, place: number, look: CardLook): number {
   const passage = passages[place]!
-  const { lines } = textOf(passage, asked.body.text ?? '', look)
+  const { lines } = textOf(passage, request.body.text ?? '', look)
   return lines.length + (placeOf(passage) === '' ? 2 : 3)
 }
 
@@ -49,11 +49,11 @@ function headLine(answer: Answer, place: number, section: string | undefined, lo
   const right = scoreLine(answer, place, look.hasNumbers)
   const left: Line = [
     span(look.isChosen ? '›' : ' ', 'accent'),
-    span(`${String(place + 1).padStart(indent - 2)} `, 'dim'),
+    span(`${String(place + 1).padStart(INDENT - 2)} `, 'dim'),
   ]
-  const room = Math.max(1, look.width - indent - lineWidth(right) - 2)
+  const room = Math.max(1, look.width - INDENT - lineWidth(right) - 2)
   const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(look))], room)
-  const gap = span(filled('', room - lineWidth(title) + 2))
+  const gap = span(padRight('', room - lineWidth(title) + 2))
   return cutLine([...left, ...title, gap, ...right], look.width)
 }
 
@@ -79,11 +79,11 @@ interface Said {
   readonly lines: readonly Line[]
 }
 
-/** What was worked out last for a passage: a screen is drawn many times with the same one. */
+/** Last text of each passage, because the same passage is drawn many times. */
 const known = new WeakMap<Passage, { readonly key: string; readonly said: Said }>()
 
 function textOf(passage: Passage, question: string, { width, isOpen }: CardLook): Said {
-  const room = Math.max(textMin, Math.min(textMax, width - indent - 1))
+  const room = Math.max(TEXT_MIN, Math.min(TEXT_MAX, width - INDENT - 1))
   const key = `${room} ${isOpen} ${question}`
   const before = known.get(passage)
   if (before?.key === key) return before.said
@@ -93,13 +93,13 @@ function textOf(passage: Passage, question: string, { width, isOpen }: CardLook)
 }
 
 function beginningOf(passage: Passage, question: string, width: number): Said {
-  const { lines, section } = said(passage, stemsOf(question), { width, lines: excerptLines })
+  const { lines, section } = said(passage, stemsOf(question), { width, lines: EXCERPT_LINES })
   return { section, lines: lines.map(({ text, marks }) => markedSpans(text, marks)) }
 }
 
 function wholeOf(passage: Passage, question: string, width: number): Said {
   const stems = stemsOf(question)
-  const { section } = said(passage, stems, { width, lines: excerptLines })
+  const { section } = said(passage, stems, { width, lines: EXCERPT_LINES })
   const text = plain(passage.text).trim()
   const lines = isOfMarkdown(passage)
     ? renderText(text, width)

@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { reportOf } from '../../cli/command/report.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { isAway } from '../parts/away.ts'
+import { isUnavailable } from '../parts/unavailable.ts'
 import type { PlaygroundPort } from './port.ts'
 import { type Beginning, start, step } from './state.ts'
 import type { Effect, Event, Failure, State, Step } from './types.ts'
@@ -9,23 +9,23 @@ import type { Effect, Event, Failure, State, Step } from './types.ts'
 export interface Parts {
   readonly port: PlaygroundPort
   readonly clock: Clock
-  /** Absent where no program takes what is copied. */
+  /** Undefined if there is no clipboard program. */
   readonly copy: ((text: string) => Promise<void>) | undefined
-  /** Told after each event. */
+  /** Called after each event. */
   onChange(): void
   onRedraw(): void
   onLeave(): void
 }
 
-/** How often time passes while something is waited for. */
-const tickMs = 100
+/** Time between two ticks during a search. */
+const TICK_MS = 100
 
-/** A playground as it goes on: events change its state, and what is to be done about it is done. */
+/** Runs a playground: applies events to its state, and does the work that follows from them. */
 export class Playground {
   #state: State
   #searching: AbortController | undefined
-  #callOffSearch = () => {}
-  #callOffTick = () => {}
+  #cancelSearch = () => {}
+  #cancelTick = () => {}
   #isTicking = false
 
   constructor(
@@ -49,10 +49,10 @@ export class Playground {
     this.parts.onChange()
   }
 
-  /** End what goes on. */
+  /** Cancels all work. */
   close(): void {
     this.#stop()
-    this.#callOffTick()
+    this.#cancelTick()
     this.#isTicking = true
   }
 
@@ -62,9 +62,9 @@ export class Playground {
   }
 
   #tick(): void {
-    if (this.#isTicking || !this.#state.asking) return
+    if (this.#isTicking || !this.#state.pending) return
     this.#isTicking = true
-    this.#callOffTick = this.parts.clock.after(tickMs, () => {
+    this.#cancelTick = this.parts.clock.after(TICK_MS, () => {
       this.#isTicking = false
       this.dispatch({ type: 'tick', nowMs: this.parts.clock.now() })
     })
@@ -74,7 +74,7 @@ export class Playground {
     switch (effect.type) {
       case 'search':
         this.#stop()
-        this.#callOffSearch = this.parts.clock.after(effect.delayMs, () => void this.#search(effect))
+        this.#cancelSearch = this.parts.clock.after(effect.delayMs, () => void this.#search(effect))
         break
       case 'stop':
         this.#stop()
@@ -94,23 +94,23 @@ export class Playground {
   }
 
   #stop(): void {
-    this.#callOffSearch()
+    this.#cancelSearch()
     this.#searching?.abort()
   }
 
-  async #search({ serial, asked }: Extract<Effect, { type: 'search' }>): Promise<void> {
+  async #search({ serial, request }: Extract<Effect, { type: 'search' }>): Promise<void> {
     const searching = new AbortController()
     this.#searching = searching
     const { signal } = searching
     try {
-      const found = await this.parts.port.search(asked, signal)
+      const found = await this.parts.port.search(request, signal)
       if (!signal.aborted) this.dispatch({ type: 'answered', serial, found })
     } catch (error) {
       if (!signal.aborted) this.dispatch({ type: 'failed', serial, failure: failureOf(error) })
     }
   }
 
-  /** The list that is there already serves where it cannot be had anew. */
+  /** Updates the list of knowledge bases. If that fails, the old list stays. */
   async #list(): Promise<void> {
     try {
       this.dispatch({ type: 'listed', bases: await this.parts.port.knowledgeBases() })
@@ -121,7 +121,7 @@ export class Playground {
 
   async #copy(text: string, what: string): Promise<void> {
     const { copy } = this.parts
-    if (!copy) return this.dispatch({ type: 'notCopied', text, why: 'no program here takes what is copied' })
+    if (!copy) return this.dispatch({ type: 'notCopied', text, why: 'no clipboard program was found' })
     try {
       await copy(text)
       this.dispatch({ type: 'noted', text: `copied: ${what}` })
@@ -133,5 +133,5 @@ export class Playground {
 
 function failureOf(error: unknown): Failure {
   const { message, code } = reportOf(error)
-  return { isAway: isAway(error), code: code && plainLine(code), message: plainLine(message) }
+  return { isUnavailable: isUnavailable(error), code: code && plainLine(code), message: plainLine(message) }
 }

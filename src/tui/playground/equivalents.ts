@@ -3,30 +3,30 @@ import { plain, plainJson } from '../../cli/terminal/terminal-text.ts'
 import { pathOf } from '../../client/client.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { rankingSaid } from './ask.ts'
-import type { Asked } from './port.ts'
+import type { SearchRequest } from './port.ts'
+import { changedRanking } from './request.ts'
 import type { State } from './types.ts'
 
-/** Something else that asks the same. */
+/** A command or program with the same results. */
 export interface Equivalent {
   readonly letter: string
   readonly what: string
-  /** Without a credential, and fit for a terminal. */
+  /** Contains no credential and no control characters. */
   readonly text: string
 }
 
-/** What finds the same from a shell or a program. */
-export function equivalents(state: State, asked: Asked): readonly Equivalent[] {
+/** Returns commands and programs with the same results. */
+export function equivalents(state: State, request: SearchRequest): readonly Equivalent[] {
   return [
-    { letter: 'w', what: 'wb', text: wbLine(state, asked) },
-    { letter: 'c', what: 'curl', text: curlLines(state, asked) },
-    { letter: 't', what: 'TypeScript', text: fetchLines(state, asked) },
+    { letter: 'w', what: 'wb', text: wbLine(state, request) },
+    { letter: 'c', what: 'curl', text: curlLines(state, request) },
+    { letter: 't', what: 'TypeScript', text: fetchLines(state, request) },
   ]
 }
 
-/** The command line that shows the same. */
-export function wbLine({ about, bases, settings, hasNumbers }: State, { base, body }: Asked): string {
-  const { mode, lexicalWeight, rerank } = rankingSaid(base, settings)
+/** Returns the `wb` command with the same results. */
+export function wbLine({ about, bases, settings, hasNumbers }: State, { base, body }: SearchRequest): string {
+  const { mode, lexicalWeight, rerank } = changedRanking(base, settings)
   const isShared = bases.filter(({ name }) => name === base.name).length > 1
   const flags = [
     ...(mode ? ['--mode', mode] : []),
@@ -45,7 +45,7 @@ export function wbLine({ about, bases, settings, hasNumbers }: State, { base, bo
   return words.map(quoted).join(' ')
 }
 
-/** A word as a shell takes it, even where it reads signs within double quotes. */
+/** Quotes a word for a shell, with single quotes if double quotes would be expanded. */
 function quoted(word: string): string {
   return /["\\$`!]/.test(word) ? single(word) : shellWord(word)
 }
@@ -54,27 +54,27 @@ function single(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-function urlOf({ about }: State, { base }: Asked): string {
+function urlOf({ about }: State, { base }: SearchRequest): string {
   const params = { workspaceId: about.workspaceId, knowledgeBaseId: base.id }
   return about.url.replace(/\/+$/, '') + pathOf(kb.search, { params })
 }
 
-function curlLines(state: State, asked: Asked): string {
+function curlLines(state: State, request: SearchRequest): string {
   const lines = [
-    `curl -s ${shellWord(urlOf(state, asked))}`,
+    `curl -s ${shellWord(urlOf(state, request))}`,
     ...(state.about.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
     `  -H 'content-type: application/json'`,
-    `  -d ${single(plainJson(asked.body))}`,
+    `  -d ${single(plainJson(request.body))}`,
   ]
   return lines.join(' \\\n')
 }
 
-function fetchLines(state: State, asked: Asked): string {
-  const body = plainJson(asked.body, 2).replaceAll('\n', '\n  ')
+function fetchLines(state: State, request: SearchRequest): string {
+  const body = plainJson(request.body, 2).replaceAll('\n', '\n  ')
   const { hasCredential } = state.about
   return [
     ...(hasCredential ? [`import { env } from 'node:process'`, ''] : []),
-    `const response = await fetch(${plainJson(urlOf(state, asked))}, {`,
+    `const response = await fetch(${plainJson(urlOf(state, request))}, {`,
     `  method: 'POST',`,
     `  headers: {`,
     `    'content-type': 'application/json',`,

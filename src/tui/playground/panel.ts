@@ -2,19 +2,19 @@ import { UsageError } from '../../cli/faults.ts'
 import { conditionOf } from '../../cli/passages/condition.ts'
 import { contentOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import { ask, askedOf, usualMode } from './ask.ts'
 import { equivalents } from './equivalents.ts'
-import { editedLine } from './field.ts'
+import { applyKeyInLine } from './line-editor.ts'
 import type { Base } from './port.ts'
+import { defaultMode, requestOf, searchNow } from './request.ts'
 import type { Panel, Settings, State, Step } from './types.ts'
 
-/** More are too many to look at. */
-const limitMax = 100
+/** More passages are too many to look at. */
+const LIMIT_MAX = 100
 
 type Of<K extends Panel['kind']> = Extract<Panel, { kind: K }>
 
-/** Choose a knowledge base. */
-export function switchTo(state: State): Step {
+/** Opens the list of knowledge bases. */
+export function openBases(state: State): Step {
   const at = Math.max(
     0,
     state.bases.findIndex(({ id }) => id === state.base?.id),
@@ -22,7 +22,7 @@ export function switchTo(state: State): Step {
   return [{ ...state, panel: { kind: 'bases', editor: emptyEditor, at } }, [{ type: 'list' }]]
 }
 
-/** The knowledge bases whose name holds what was typed, those that begin so first. */
+/** Returns the knowledge bases whose names contain the typed text; names that start with it come first. */
 export function offered({ bases }: State, { editor }: Of<'bases'>): readonly Base[] {
   const typed = contentOf(editor).trim().toLowerCase()
   const holding = bases.filter(({ name }) => name.toLowerCase().includes(typed))
@@ -30,23 +30,23 @@ export function offered({ bases }: State, { editor }: Of<'bases'>): readonly Bas
   return [...holding.filter(begins), ...holding.filter(base => !begins(base))]
 }
 
-/** A key while something is written or chosen in place of the question. */
-export function inPanel(state: State, panel: Exclude<Panel, { kind: 'help' }>, key: Key): Step {
+/** Handles a key in a panel. */
+export function pressPanelKey(state: State, panel: Exclude<Panel, { kind: 'help' }>, key: Key): Step {
   const closed: State = { ...state, panel: undefined }
   if (key.type === 'escape' || (key.type === 'tab' && panel.kind === 'bases'))
     return state.base ? [closed, []] : [state, [{ type: 'leave' }]]
   switch (panel.kind) {
     case 'bases':
-      return choosing(state, panel, key)
+      return pressBasesKey(state, panel, key)
     case 'filter':
     case 'limit':
-      return writing(state, panel, key)
+      return pressFieldKey(state, panel, key)
     case 'copy':
-      return copying(state, panel, key)
+      return pressCopyKey(state, panel, key)
   }
 }
 
-function choosing(state: State, panel: Of<'bases'>, key: Key): Step {
+function pressBasesKey(state: State, panel: Of<'bases'>, key: Key): Step {
   const all = offered(state, panel)
   const at = Math.min(panel.at, all.length - 1)
   if (key.type === 'up' || key.type === 'down') {
@@ -55,34 +55,34 @@ function choosing(state: State, panel: Of<'bases'>, key: Key): Step {
   }
   if (key.type === 'enter') {
     const base = all[at]
-    return base ? within({ ...state, panel: undefined }, base) : [state, []]
+    return base ? switchBase({ ...state, panel: undefined }, base) : [state, []]
   }
-  const editor = editedLine(panel.editor, key)
+  const editor = applyKeyInLine(panel.editor, key)
   if (!editor) return [state, []]
   return [{ ...state, panel: { ...panel, editor, at: editor.text === panel.editor.text ? at : 0 } }, []]
 }
 
-/** Go on in another knowledge base, with the same question. */
-function within(state: State, base: Base): Step {
+/** Searches another knowledge base for the same question. */
+function switchBase(state: State, base: Base): Step {
   if (base.id === state.base?.id) return [state, []]
-  const settings: Settings = { ...state.settings, mode: usualMode(base) }
+  const settings: Settings = { ...state.settings, mode: defaultMode(base) }
   const fresh = { answer: undefined, failure: undefined, at: 0, isOpen: false, top: 0, isSetting: false }
-  return ask({ ...state, base, settings, ...fresh }, 0)
+  return searchNow({ ...state, base, settings, ...fresh }, 0)
 }
 
-function writing(state: State, panel: Of<'filter' | 'limit'>, key: Key): Step {
+function pressFieldKey(state: State, panel: Of<'filter' | 'limit'>, key: Key): Step {
   if (key.type === 'enter') {
     const said = contentOf(panel.editor).trim()
-    const change = panel.kind === 'filter' ? filterIn(said) : limitIn(said, state.settings.limit)
+    const change = panel.kind === 'filter' ? parseFilter(said) : parseLimit(said, state.settings.limit)
     if (typeof change === 'string') return [{ ...state, panel: { ...panel, problem: change } }, []]
-    return ask({ ...state, panel: undefined, settings: { ...state.settings, ...change } }, 0)
+    return searchNow({ ...state, panel: undefined, settings: { ...state.settings, ...change } }, 0)
   }
-  const editor = editedLine(panel.editor, key)
+  const editor = applyKeyInLine(panel.editor, key)
   return editor ? [{ ...state, panel: { ...panel, editor, problem: '' } }, []] : [state, []]
 }
 
-/** A condition as JSON, or pairs with blanks between them; what is wrong with it where it is neither. */
-function filterIn(text: string): Pick<Settings, 'filter'> | string {
+/** Parses a filter: JSON, or `key=value` pairs. Returns an error message if it is neither. */
+function parseFilter(text: string): Pick<Settings, 'filter'> | string {
   if (text === '') return { filter: undefined }
   const flags = text.startsWith('{') ? { filter: text } : { where: text.split(/\s+/) }
   try {
@@ -94,16 +94,16 @@ function filterIn(text: string): Pick<Settings, 'filter'> | string {
   }
 }
 
-function limitIn(text: string, before: number): Pick<Settings, 'limit'> | string {
+function parseLimit(text: string, before: number): Pick<Settings, 'limit'> | string {
   const limit = text === '' ? before : Number(text)
-  return Number.isInteger(limit) && limit >= 1 && limit <= limitMax
+  return Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX
     ? { limit }
-    : `a number from 1 to ${limitMax}`
+    : `a number from 1 to ${LIMIT_MAX}`
 }
 
-function copying(state: State, panel: Of<'copy'>, key: Key): Step {
-  const asked = askedOf(state)
-  const all = asked ? equivalents(state, asked) : []
+function pressCopyKey(state: State, panel: Of<'copy'>, key: Key): Step {
+  const request = requestOf(state)
+  const all = request ? equivalents(state, request) : []
   if (key.type === 'up' || key.type === 'down') {
     const at = Math.max(0, Math.min(all.length - 1, panel.at + (key.type === 'up' ? -1 : 1)))
     return [{ ...state, panel: { ...panel, at } }, []]

@@ -7,42 +7,42 @@ import type { Document } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** A knowledge base to search in; its words are fit for a terminal. */
+/** A knowledge base to search; its texts contain no control characters. */
 export interface Base {
   readonly id: string
   readonly name: string
   readonly description: string
-  /** It can be searched by words. */
+  /** Supports lexical search. */
   readonly isLexical: boolean
   /** A reranking service is bound to it. */
   readonly hasReranker: boolean
 }
 
-/** A request as it goes over the wire, and where it goes. */
-export interface Asked {
+/** A knowledge base, and the body of a search request. */
+export interface SearchRequest {
   readonly base: Base
   readonly body: Omit<Search, 'includeEmbeddings' | 'includeCoverage'>
 }
 
-/** What a search gave. */
+/** Results of a search. */
 export interface Found {
   readonly passages: readonly Passage[]
-  /** Until the hits were here; names of documents are fetched after that. */
+  /** Duration of the search, without the requests for document names. */
   readonly tookMs: number
 }
 
-/** What a playground asks a runtime. */
+/** Requests of a playground to a runtime. */
 export interface PlaygroundPort {
   /** @throws WbError, Unreachable */
   knowledgeBases(): Promise<readonly Base[]>
-  /** @throws WbError, Unreachable; whatever it throws when it was called off */
-  search(asked: Asked, signal: AbortSignal): Promise<Found>
+  /** @throws WbError, Unreachable  also if the signal fires */
+  search(request: SearchRequest, signal: AbortSignal): Promise<Found>
 }
 
-/** Documents whose names are remembered. */
-const documentsMax = 2_000
+/** Maximum number of cached documents. */
+const DOCUMENTS_MAX = 2_000
 
-/** The knowledge bases of one workspace, by the typed client. */
+/** Searches the knowledge bases of one workspace with the typed client. */
 export class RuntimePort implements PlaygroundPort {
   readonly #documents = new Map<string, Promise<Document | undefined>>()
 
@@ -58,21 +58,21 @@ export class RuntimePort implements PlaygroundPort {
     return all.map(baseOf)
   }
 
-  async search({ base, body: { topK, ...body } }: Asked, signal: AbortSignal): Promise<Found> {
+  async search({ base, body: { topK, ...body } }: SearchRequest, signal: AbortSignal): Promise<Found> {
     const { client, workspaceId, clock } = this
-    const asked = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
+    const target = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
     const sinceMs = clock.now()
-    const hits = await search(asked, { topK, includeCoverage: true })
+    const hits = await search(target, { topK, includeCoverage: true })
     const tookMs = clock.now() - sinceMs
-    const passages = await withDocuments(asked, hits, (_, ...ids) => this.#document(...ids))
+    const passages = await withDocuments(target, hits, (_, ...ids) => this.#document(...ids))
     return { passages, tookMs }
   }
 
-  /** Not called off with the search, as the next one most likely finds the same document. */
+  /** Ignores the signal of the search, because the next search probably needs the same document. */
   #document(knowledgeBaseId: string, documentId: string): Promise<Document | undefined> {
     const known = this.#documents.get(documentId)
     if (known) return known
-    if (this.#documents.size >= documentsMax) this.#documents.clear()
+    if (this.#documents.size >= DOCUMENTS_MAX) this.#documents.clear()
     const { client, workspaceId } = this
     const read = documentOf({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
     this.#documents.set(documentId, read)
@@ -82,9 +82,9 @@ export class RuntimePort implements PlaygroundPort {
 }
 
 /**
- * The one that is named, else the only one; undefined where the person has to choose from several.
+ * Returns the named knowledge base, else the only one; undefined if there are several to choose from.
  *
- * @throws WbError knowledge_base_not_found  with what was probably meant
+ * @throws WbError knowledge_base_not_found  with suggestions
  */
 export async function baseAmong(
   bases: readonly Base[],

@@ -1,51 +1,51 @@
 import { modeNames } from '../../cli/passages/request.ts'
 import { editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import { ask, askedOf, typingMs } from './ask.ts'
-import { switchTo } from './panel.ts'
+import { openBases } from './panel.ts'
+import { requestOf, searchNow, TYPING_DELAY_MS } from './request.ts'
 import type { Settings, State, Step } from './types.ts'
 
-/** The half of a hybrid ranking, from where the arrows go up and down. */
-const weightMiddle = 0.5
-const weightSteps = 10
+/** Weight at which the arrow keys start. */
+const WEIGHT_START = 0.5
+const WEIGHT_STEPS = 10
 
 interface Setting {
   readonly letter: string
   readonly name: string
-  /** What it is now, for those that are something. */
+  /** Current value; undefined for a command. */
   readonly value?: (state: State) => string
   readonly does: string
   run(state: State): Step
 }
 
-/** What a letter does beside the question, in the order in which they are shown. */
+/** Settings and commands by letter, in display order. */
 export const settings: readonly Setting[] = [
   {
     letter: 'h',
     name: 'mode',
     value: state => state.settings.mode,
-    does: 'ranks by words and meaning, by words alone, by meaning alone',
+    does: 'switches between hybrid, lexical and vector search',
     run: state => changed(state, { mode: next(state.settings.mode) }),
   },
   {
     letter: 'w',
     name: 'weight',
     value: state => weightShown(state),
-    does: 'leaves the share of the words to the runtime, or takes a half; left and right change it',
-    run: state => weighed(state, state.settings.lexicalWeight === undefined ? weightMiddle : undefined),
+    does: 'sets the weight of lexical search; left and right change it',
+    run: state => weighed(state, state.settings.lexicalWeight === undefined ? WEIGHT_START : undefined),
   },
   {
     letter: 'r',
     name: 'rerank',
     value: state => (state.settings.rerank ? 'on' : 'off'),
-    does: 'ranks what was found once more, by words alone',
+    does: 'reranks the results by their words',
     run: state => changed(state, { rerank: !state.settings.rerank }),
   },
   {
     letter: 'f',
     name: 'filter',
     value: state => state.settings.filter?.text ?? 'none',
-    does: 'keeps passages by metadata: lang=en year=1960, or JSON',
+    does: 'filters by metadata: lang=en year=1960, or JSON',
     run: state => [
       {
         ...state,
@@ -58,23 +58,23 @@ export const settings: readonly Setting[] = [
     letter: 'k',
     name: 'limit',
     value: state => String(state.settings.limit),
-    does: 'says how many passages are wanted',
+    does: 'sets the number of passages',
     run: state => [{ ...state, panel: { kind: 'limit', editor: emptyEditor, problem: '' } }, []],
   },
   {
     letter: 'e',
     name: 'scores',
     value: state => (state.hasNumbers ? 'numbers' : 'bars'),
-    does: 'shows the scores as numbers too',
+    does: 'shows scores as numbers, too',
     run: state => [{ ...state, hasNumbers: !state.hasNumbers }, []],
   },
-  { letter: 'b', name: 'base', does: 'chooses another knowledge base', run: switchTo },
+  { letter: 'b', name: 'base', does: 'chooses another knowledge base', run: openBases },
   {
     letter: 'c',
     name: 'copy',
-    does: 'copies what finds the same: wb, curl or TypeScript',
+    does: 'copies this search as wb, curl or TypeScript',
     run: state =>
-      askedOf(state)
+      requestOf(state)
         ? [{ ...state, panel: { kind: 'copy', at: 0 } }, []]
         : [{ ...state, notice: 'type a question first' }, []],
   },
@@ -87,8 +87,8 @@ export const settings: readonly Setting[] = [
   { letter: 'q', name: 'quit', does: 'leaves', run: state => [state, [{ type: 'leave' }]] },
 ]
 
-/** A key while letters go to the settings. */
-export function set(state: State, key: Key): Step {
+/** Handles a key while letters change settings. */
+export function pressSettingKey(state: State, key: Key): Step {
   if (key.type === 'left' || key.type === 'right') return slid(state, key.type === 'left' ? -1 : 1)
   if (key.type !== 'typed') return [state, []]
   if (key.text === 'i' || key.text === '/') return [{ ...state, isSetting: false }, []]
@@ -100,9 +100,9 @@ function next(mode: Settings['mode']): Settings['mode'] {
   return modeNames[(modeNames.indexOf(mode) + 1) % modeNames.length]!
 }
 
-/** Change the settings and ask once more. */
+/** Changes settings, and searches again. */
 function changed(state: State, change: Partial<Settings>, delayMs = 0): Step {
-  return ask({ ...state, settings: { ...state.settings, ...change } }, delayMs)
+  return searchNow({ ...state, settings: { ...state.settings, ...change } }, delayMs)
 }
 
 function weighed(state: State, lexicalWeight: number | undefined, delayMs?: number): Step {
@@ -112,8 +112,8 @@ function weighed(state: State, lexicalWeight: number | undefined, delayMs?: numb
 }
 
 function slid(state: State, by: number): Step {
-  const steps = Math.round((state.settings.lexicalWeight ?? weightMiddle) * weightSteps) + by
-  return weighed(state, Math.max(0, Math.min(weightSteps, steps)) / weightSteps, typingMs)
+  const steps = Math.round((state.settings.lexicalWeight ?? WEIGHT_START) * WEIGHT_STEPS) + by
+  return weighed(state, Math.max(0, Math.min(WEIGHT_STEPS, steps)) / WEIGHT_STEPS, TYPING_DELAY_MS)
 }
 
 function weightShown({ settings: { mode, lexicalWeight } }: State): string {

@@ -1,22 +1,22 @@
 import { contentOf, editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import type { Size } from '../parts/screen.ts'
+import type { Size } from '../parts/terminal-session.ts'
 import { answered, failed } from './answers.ts'
-import { ask, typingMs, usualMode } from './ask.ts'
-import { chosenSeen, moved } from './body.ts'
-import { editedLine, oneLine } from './field.ts'
-import { reading } from './help.ts'
-import { inPanel, switchTo } from './panel.ts'
+import { pressHelpKey } from './help.ts'
+import { applyKeyInLine, oneLine } from './line-editor.ts'
+import { openBases, pressPanelKey } from './panel.ts'
+import { moveSelection, scrollToSelected } from './passages.ts'
 import type { Base } from './port.ts'
-import { set } from './settings.ts'
+import { defaultMode, searchNow, TYPING_DELAY_MS } from './request.ts'
+import { pressSettingKey } from './settings.ts'
 import type { About, Event, Settings, State, Step } from './types.ts'
 
-const limitUsual = 10
+const LIMIT_DEFAULT = 10
 
 export interface Beginning {
   readonly about: About
   readonly bases: readonly Base[]
-  /** The one that was named, or the only one. */
+  /** The named knowledge base, or the only one. */
   readonly base: Base | undefined
   readonly question: string
   readonly size: Size
@@ -25,11 +25,11 @@ export interface Beginning {
 
 export function start({ about, bases, base, question, size, nowMs }: Beginning): Step {
   const settings: Settings = {
-    mode: base ? usualMode(base) : 'hybrid',
+    mode: base ? defaultMode(base) : 'hybrid',
     lexicalWeight: undefined,
     rerank: false,
     filter: undefined,
-    limit: limitUsual,
+    limit: LIMIT_DEFAULT,
   }
   const state: State = {
     about,
@@ -43,7 +43,7 @@ export function start({ about, bases, base, question, size, nowMs }: Beginning):
     isSetting: false,
     panel: base ? undefined : { kind: 'bases', editor: emptyEditor, at: 0 },
     serial: 0,
-    asking: undefined,
+    pending: undefined,
     answer: undefined,
     failure: undefined,
     tries: 0,
@@ -51,15 +51,15 @@ export function start({ about, bases, base, question, size, nowMs }: Beginning):
     isOpen: false,
     top: 0,
     notice: '',
-    kept: undefined,
+    uncopied: undefined,
   }
-  return ask(state, 0)
+  return searchNow(state, 0)
 }
 
-/** What an event makes of the playground, and what is to be done about it. */
+/** Returns the state after an event, and the work that follows from it. */
 export function step(state: State, event: Event): Step {
   const [next, effects] = after(state, event)
-  return [next === state ? state : chosenSeen(next), effects]
+  return [next === state ? state : scrollToSelected(next), effects]
 }
 
 function after(state: State, event: Event): Step {
@@ -77,13 +77,13 @@ function after(state: State, event: Event): Step {
     case 'noted':
       return [{ ...state, notice: event.text }, []]
     case 'notCopied':
-      return [{ ...state, notice: `${event.why}; it is printed when you leave`, kept: event.text }, []]
+      return [{ ...state, notice: `${event.why}; it is printed when you leave`, uncopied: event.text }, []]
     default:
       return pressed(state, event)
   }
 }
 
-/** The knowledge bases as they are now; the one in use stays, even when it is gone. */
+/** Updates the list of knowledge bases. The current one stays, even if it was deleted. */
 function listed(state: State, bases: readonly Base[]): Step {
   const base = bases.find(({ id }) => id === state.base?.id) ?? state.base
   return [{ ...state, bases, base }, []]
@@ -93,7 +93,7 @@ function pressed(state: State, key: Key): Step {
   const calm: State = state.notice === '' ? state : { ...state, notice: '' }
   if (key.type === 'cancel') return [calm, [{ type: 'leave' }]]
   if (key.type === 'redraw') return [calm, [{ type: 'redraw' }]]
-  // Letters that are typed fast come as one, and the first may change what the next one means.
+  // Letters that are typed fast arrive together, and the first one can change the meaning of the next one.
   if (key.type === 'typed' && key.text.length > 1 && (calm.isSetting || calm.panel))
     return [...key.text].reduce<Step>(
       ([before, effects], text) => {
@@ -102,12 +102,12 @@ function pressed(state: State, key: Key): Step {
       },
       [calm, []],
     )
-  if (calm.panel?.kind === 'help') return reading(calm, calm.panel, key)
-  if (calm.panel) return inPanel(calm, calm.panel, key)
+  if (calm.panel?.kind === 'help') return pressHelpKey(calm, calm.panel, key)
+  if (calm.panel) return pressPanelKey(calm, calm.panel, key)
   switch (key.type) {
     case 'tab':
     case 'backTab':
-      return switchTo(calm)
+      return openBases(calm)
     case 'escape':
       return [{ ...calm, isSetting: !calm.isSetting }, []]
     case 'enter':
@@ -118,21 +118,21 @@ function pressed(state: State, key: Key): Step {
     case 'down':
     case 'pageUp':
     case 'pageDown':
-      return [moved(calm, key.type), []]
+      return [moveSelection(calm, key.type), []]
     case 'end-of-input':
       if (contentOf(calm.question) === '') return [calm, [{ type: 'leave' }]]
   }
-  return calm.isSetting ? set(calm, key) : typed(calm, key)
+  return calm.isSetting ? pressSettingKey(calm, key) : typed(calm, key)
 }
 
-/** Show a passage whole, or no longer. */
+/** Shows a passage in full, or no longer. */
 function open(state: State, at: number, isOpen: boolean): Step {
   return state.answer?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
 }
 
 function typed(state: State, key: Key): Step {
-  const question = editedLine(state.question, key)
+  const question = applyKeyInLine(state.question, key)
   if (!question) return [state, []]
   const next = { ...state, question }
-  return question.text === state.question.text ? [next, []] : ask(next, typingMs)
+  return question.text === state.question.text ? [next, []] : searchNow(next, TYPING_DELAY_MS)
 }

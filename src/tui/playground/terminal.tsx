@@ -1,67 +1,58 @@
-import { type Instance, render, Text, useCursor } from 'ink'
 import type { Clock } from '../../base/clock.ts'
-import { hold } from '../parts/hold.ts'
-import { KeyReader } from '../parts/key-reader.ts'
-import { pasteMarks } from '../parts/keys.ts'
+import type { Key } from '../parts/keys.ts'
 import { type Paint, paintFor } from '../parts/paint.ts'
-import { InkScreen, inkOptions, sequences, sizeOf, type Terminal } from '../parts/screen.ts'
-import { StandIns } from '../parts/stand-ins.ts'
-import { askedOf } from './ask.ts'
+import { sizeOf, type Terminal, TerminalSession } from '../parts/terminal-session.ts'
+import { PlaygroundApp } from './app.tsx'
 import { Playground } from './effects.ts'
 import { wbLine } from './equivalents.ts'
 import type { PlaygroundPort } from './port.ts'
+import { requestOf } from './request.ts'
 import type { Beginning } from './state.ts'
-import { type Screen, screenOf } from './view.ts'
 
 export interface PlaygroundOptions {
   readonly port: PlaygroundPort
   readonly clock: Clock
-  readonly terminal: Pick<Terminal, 'stdin' | 'stdout'>
-  /** Absent where no program takes what is copied. */
+  readonly terminal: Terminal
+  /** Undefined if there is no clipboard program. */
   readonly copy: ((text: string) => Promise<void>) | undefined
-  readonly colour: boolean
+  readonly hasColors: boolean
   readonly beginning: Omit<Beginning, 'size' | 'nowMs'>
-  /** Ends it from outside. */
+  /** Ends the playground from outside. */
   readonly signal: AbortSignal
-  /** Writes to the terminal, in the signs that it takes. */
-  write(text: string): void
 }
 
 /**
- * Search as one types, until the person leaves.
+ * Searches while the person types, until they leave.
  *
- * @returns what finds the same from a shell, or what was to be copied and could not be; undefined where nothing was asked
+ * @returns the shell command with the same results, or a text that could not be copied; undefined without a question
  */
 export async function playInTerminal(options: PlaygroundOptions): Promise<string | undefined> {
-  const { stdin, stdout } = options.terminal
-  return new PlaygroundScreen({ stdin, stdout, write: options.write }, options).run()
+  return new TerminalPlayground(options).run()
 }
 
-class PlaygroundScreen {
-  readonly #play: Playground
+class TerminalPlayground {
+  readonly #playground: Playground
+  readonly #session: TerminalSession
   readonly #paint: Paint
-  readonly #keys: KeyReader
-  readonly #standIns = new StandIns()
-  #screen: InkScreen
-  #ink: Instance | undefined
   #end = () => {}
 
-  constructor(
-    private readonly terminal: Terminal,
-    private readonly options: PlaygroundOptions,
-  ) {
-    const { port, clock, copy, colour, beginning } = options
-    this.#screen = new InkScreen(terminal, this.#standIns)
-    this.#paint = paintFor(colour)
-    this.#keys = new KeyReader(clock, key => this.#play.dispatch(key))
-    this.#play = new Playground(
+  constructor(private readonly options: PlaygroundOptions) {
+    const { port, clock, copy, hasColors, beginning, terminal, signal } = options
+    this.#paint = paintFor(hasColors)
+    this.#session = new TerminalSession(terminal, {
+      hasColors,
+      signal,
+      onResize: () => this.#redraw(),
+      onEnd: () => this.#end(),
+    })
+    this.#playground = new Playground(
       { ...beginning, size: sizeOf(terminal), nowMs: clock.now() },
       {
         port,
         clock,
         copy,
-        onChange: () => this.#ink?.rerender(this.#view()),
-        onRedraw: () => this.#drawAnew(),
+        onChange: () => this.#draw(),
+        onRedraw: () => this.#redraw(),
         onLeave: () => this.#end(),
       },
     )
@@ -71,62 +62,34 @@ class PlaygroundScreen {
     const ended = new Promise<void>(done => {
       this.#end = done
     })
-    const held = hold(
-      this.terminal,
-      {
-        onData: text => this.#keys.read(text),
-        onResize: () => this.#resized(),
-        onEnd: () => this.#end(),
-        signal: this.options.signal,
-        undo: () => pasteMarks.off + sequences.main + sequences.showCursor,
-      },
-      sequences.alternate + pasteMarks.on,
-    )
+    this.#session.open()
+    this.#session.showAlternateScreen(true)
     try {
-      this.#drawAnew()
+      this.#draw()
       await ended
     } finally {
-      held.deafen()
-      this.#play.close()
-      this.#keys.close()
-      this.#letGo()
-      held.release()
+      this.#playground.close()
+      this.#session.close()
     }
-    const { state } = this.#play
-    const asked = askedOf(state)
-    return state.kept ?? (asked && wbLine(state, asked))
+    const { state } = this.#playground
+    const request = requestOf(state)
+    return state.uncopied ?? (request && wbLine(state, request))
   }
 
-  #resized(): void {
-    this.#play.dispatch({ type: 'resized', size: sizeOf(this.terminal) })
-    this.#drawAnew()
+  readonly #onKey = (key: Key) => this.#playground.dispatch(key)
+
+  #draw(): void {
+    const { state } = this.#playground
+    this.#session.draw(
+      <PlaygroundApp state={state} paint={this.#paint} clock={this.options.clock} onKey={this.#onKey} />,
+    )
   }
 
-  #view() {
-    const { lines, cursor } = screenOf(this.#play.state)
-    return <PlaygroundView text={this.#standIns.frame(lines.map(this.#paint))} cursor={cursor} />
+  /** Draws the whole screen, because the terminal may have wrapped its rows again. */
+  #redraw(): void {
+    const size = sizeOf(this.options.terminal)
+    this.#session.hide()
+    this.#session.eraseFrom(size.rows)
+    this.#playground.dispatch({ type: 'resized', size })
   }
-
-  /** Whatever the terminal made of what was drawn before goes with it. */
-  #drawAnew(): void {
-    this.#letGo()
-    this.terminal.write(sequences.top + sequences.eraseBelow)
-    this.#screen = new InkScreen(this.terminal, this.#standIns)
-    this.#ink = render(this.#view(), inkOptions(this.#screen, this.terminal))
-  }
-
-  /** Nothing that Ink says from now on is seen. */
-  #letGo(): void {
-    this.#screen.flush()
-    this.#screen.isHidden = true
-    this.#ink?.unmount()
-    this.#ink = undefined
-  }
-}
-
-/** A frame, in signs that stand for its lines. */
-function PlaygroundView({ text, cursor }: { text: string; cursor: Screen['cursor'] }) {
-  const { setCursorPosition } = useCursor()
-  setCursorPosition(cursor && { ...cursor })
-  return <Text wrap="truncate">{text}</Text>
 }

@@ -1,28 +1,28 @@
 import type { Mode } from '../../cli/passages/request.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
-import type { Size } from '../parts/screen.ts'
-import type { Asked, Base, Found } from './port.ts'
+import type { Size } from '../parts/terminal-session.ts'
+import type { Base, Found, SearchRequest } from './port.ts'
 
-/** Where it searches, as far as commands that do the same have to say it. */
+/** The runtime and workspace, as equivalent commands name them. */
 export interface About {
   readonly workspaceId: string
   readonly workspace: string
   /** Origin of the runtime. */
   readonly url: string
-  /** Something is sent that says who is calling. */
+  /** Requests carry a credential. */
   readonly hasCredential: boolean
-  /** Flags that name runtime and workspace, as they were typed. */
+  /** Flags for runtime and workspace, as they were typed. */
   readonly flags: readonly string[]
 }
 
-/** How passages are ranked and which are left out. */
+/** Ranking and filter. */
 export interface Settings {
   readonly mode: Mode
-  /** Share of the words; undefined leaves it to the runtime. */
+  /** Weight of lexical search, from 0 to 1; undefined for the default of the runtime. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
-  /** As it was typed, and what it means; undefined is none. */
+  /** The filter as it was typed, and as the API takes it. */
   readonly filter:
     | { readonly text: string; readonly condition: Readonly<Record<string, unknown>> }
     | undefined
@@ -32,19 +32,19 @@ export interface Settings {
 /** The passages of one request. */
 export interface Answer extends Found {
   readonly serial: number
-  readonly asked: Asked
-  /** Places that each passage moved up since the same question was asked otherwise, by id; empty for another question. */
+  readonly request: SearchRequest
+  /** Change of rank by passage ID since the last settings; empty for another question. */
   readonly moves: ReadonlyMap<string, number | 'new'>
 }
 
-/** What a person writes or chooses in place of the question. */
+/** Input in place of the question. */
 export type Panel =
   | { readonly kind: 'bases'; readonly editor: Editor; readonly at: number }
   | { readonly kind: 'filter' | 'limit'; readonly editor: Editor; readonly problem: string }
   | { readonly kind: 'copy'; readonly at: number }
   | { readonly kind: 'help'; readonly top: number }
 
-/** All that a playground knows. */
+/** State of a playground. */
 export interface State {
   readonly about: About
   readonly size: Size
@@ -53,37 +53,37 @@ export interface State {
   readonly base: Base | undefined
   readonly question: Editor
   readonly settings: Settings
-  /** Scores are told as numbers too. */
+  /** Shows scores as numbers, too. */
   readonly hasNumbers: boolean
-  /** Letters go to the settings, and not into the question. */
+  /** Letters change settings, and are not added to the question. */
   readonly isSetting: boolean
   readonly panel: Panel | undefined
-  /** Of the newest request. */
+  /** Number of the newest request. */
   readonly serial: number
   /** The newest request, until it is answered. */
-  readonly asking: { readonly asked: Asked; readonly sinceMs: number } | undefined
+  readonly pending: { readonly request: SearchRequest; readonly sinceMs: number } | undefined
   readonly answer: Answer | undefined
   readonly failure: Failure | undefined
-  /** How often the runtime did not answer, one time after the other. */
+  /** Number of failed attempts to reach the runtime. */
   readonly tries: number
-  /** The passage that is chosen, and whether it is shown whole. */
+  /** Index of the selected passage, and whether it is shown in full. */
   readonly at: number
   readonly isOpen: boolean
-  /** Line of the passages that is the first on the screen. */
+  /** First visible line of the passages. */
   readonly top: number
   readonly notice: string
-  /** What could not be copied, and is printed when the person leaves. */
-  readonly kept: string | undefined
+  /** Text that could not be copied, and is printed at the end. */
+  readonly uncopied: string | undefined
 }
 
-/** What went wrong, in the words of an error. */
+/** An error in words for the user. */
 export interface Failure {
-  readonly isAway: boolean
+  readonly isUnavailable: boolean
   readonly code: string | undefined
   readonly message: string
 }
 
-/** What may happen to a playground. */
+/** An event of a playground: a key, or news from the runtime. */
 export type Event =
   | Key
   | { readonly type: 'answered'; readonly serial: number; readonly found: Found }
@@ -94,10 +94,15 @@ export type Event =
   | { readonly type: 'noted'; readonly text: string }
   | { readonly type: 'notCopied'; readonly text: string; readonly why: string }
 
-/** What a playground wants done, which the state itself does not do. */
+/** Work for {@link Playground}, which the state only asks for. */
 export type Effect =
-  /** Ask after a while, unless something else is asked until then; what is asked at the moment is called off. */
-  | { readonly type: 'search'; readonly serial: number; readonly asked: Asked; readonly delayMs: number }
+  /** Cancels the current search, and starts one after a delay. */
+  | {
+      readonly type: 'search'
+      readonly serial: number
+      readonly request: SearchRequest
+      readonly delayMs: number
+    }
   | { readonly type: 'stop' }
   | { readonly type: 'list' }
   | { readonly type: 'copy'; readonly text: string; readonly what: string }

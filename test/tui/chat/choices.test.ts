@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { chosenBy, namesOf } from '../../../src/tui/chat/choices.ts'
-import { chosen } from '../../../src/tui/chat/panel.ts'
+import { applyChoice } from '../../../src/tui/chat/panel.ts'
 import type { ChoicePanel } from '../../../src/tui/chat/types.ts'
 import { fresh } from './play.ts'
 
@@ -46,7 +46,7 @@ test.each([
 
 test('the only knowledge base by its name is not all that there will be', () => {
   const only = panel('kb', [['handbook']])
-  const used = (typed: string) => chosen(fresh, chosenBy(typed, only))[1]
+  const used = (typed: string) => applyChoice(fresh, chosenBy(typed, only))[1]
   expect(used('handbook')).toMatchObject([{ chosen: [{ name: 'handbook' }] }])
   expect(used('all')).toMatchObject([{ chosen: [] }])
 })

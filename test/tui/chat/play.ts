@@ -14,7 +14,7 @@ export const fresh: State = {
   model: 'small',
 }
 
-/** What events make of a state, and all that was to be done. */
+/** Applies events to a state. Returns the last state and all effects. */
 export function play(state: State, ...events: Event[]): { state: State; effects: Effect[] } {
   const effects: Effect[] = []
   let current = state
@@ -74,7 +74,7 @@ export function printed(effects: readonly Effect[]): Printed[] {
   return effects.flatMap(effect => (effect.type === 'print' ? [effect.printed] : []))
 }
 
-/** The words that stay on the screen, one entry each. */
+/** Returns the printed parts as text. */
 export function words(effects: readonly Effect[]): string[] {
   return printed(effects).map(one => {
     switch (one.kind) {

@@ -1,18 +1,22 @@
 import fc from 'fast-check'
-import { render } from 'ink-testing-library'
 import { createElement } from 'react'
 import { describe, expect, test } from 'vitest'
-import { liveOf } from '../../../src/tui/chat/live.ts'
-import { panelFrom } from '../../../src/tui/chat/panel.ts'
-import { panelLines } from '../../../src/tui/chat/panel-view.ts'
-import { shownLines } from '../../../src/tui/chat/shown.ts'
-import { spokenLines, spokenQuestion } from '../../../src/tui/chat/spoken.ts'
-import type { Printed, State } from '../../../src/tui/chat/types.ts'
-import { ChatView } from '../../../src/tui/chat/view.tsx'
+import { plain } from '../../../src/cli/terminal/terminal-text.ts'
+import { ChatApp, type TranscriptItem } from '../../../src/tui/chat/app.tsx'
+import { LiveRegion, layoutLiveRegion } from '../../../src/tui/chat/live-region.tsx'
+import { passagePanel } from '../../../src/tui/chat/panel.ts'
+import { PanelScreen } from '../../../src/tui/chat/panel-screen.tsx'
+import { screenReaderLines, screenReaderQuestion } from '../../../src/tui/chat/screen-reader.ts'
+import { printedLines } from '../../../src/tui/chat/transcript.ts'
+import type { Panel, Printed, State } from '../../../src/tui/chat/types.ts'
+import type { Highlight } from '../../../src/tui/markdown/render.ts'
+import { cells } from '../../../src/tui/parts/cells.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
-import { lineWidth, span } from '../../../src/tui/parts/spans.ts'
-import { StandIns } from '../../../src/tui/parts/stand-ins.ts'
+import { span } from '../../../src/tui/parts/spans.ts'
+import type { Size } from '../../../src/tui/parts/terminal-session.ts'
 import { imageOf } from '../../harness/images.ts'
+import { TestClock } from '../../harness/runtime.ts'
+import { rowsOf } from '../frame.ts'
 import { fresh, heard, message, passage, play, typed } from './play.ts'
 
 const paint = paintFor(false)
@@ -24,11 +28,15 @@ const approval = heard('tool-approval', {
 })
 
 function live(state: State): string[] {
-  return liveOf(state).lines.map(paint)
+  return rowsOf(createElement(LiveRegion, { state, highlight: undefined }), state.size.columns)
+}
+
+function panelRows(panel: Panel, size: Size, highlight?: Highlight): string[] {
+  return rowsOf(createElement(PanelScreen, { panel, size, highlight }), size.columns)
 }
 
 function shown(printed: Printed, columns = 80): string[] {
-  return shownLines(printed, { columns, agent: 'Maven' }).map(paint)
+  return printedLines(printed, { columns, agent: 'Maven' }).map(paint)
 }
 
 const sized = (state: State, columns: number, rows: number): State =>
@@ -45,7 +53,7 @@ const away = play(fresh, ...typed('why?'), {
   failure: { kind: 'unreachable', code: '', message: '', next: [] },
 }).state
 const imaged: State = {
-  ...fresh,
+  ...play(fresh, ...typed('why?'), heard('done', message('agent', 'So.'))).state,
   images: [
     { name: 'shot.png', ...imageOf() },
     { name: 'b\x1b[2J.png', ...imageOf() },
@@ -66,12 +74,13 @@ describe('the part of the screen that changes', () => {
   test.each(states)('%s: is smaller than the screen, whatever its size', (_name, state) => {
     fc.assert(
       fc.property(fc.integer({ min: 2, max: 130 }), fc.integer({ min: 2, max: 50 }), (columns, rows) => {
-        const { lines, cursor } = liveOf(sized(state, columns, rows))
+        const small = sized(state, columns, rows)
+        const lines = live(small)
+        const { cursor } = layoutLiveRegion(small)
         expect(lines.length).toBeLessThan(rows)
-        for (const line of lines) expect(lineWidth(line)).toBeLessThanOrEqual(columns)
-        expect(cursor).toBeDefined()
-        expect(cursor!.x).toBeLessThan(columns)
-        expect(cursor!.y).toBeLessThan(lines.length)
+        for (const line of lines) expect(cells(line)).toBeLessThanOrEqual(columns)
+        expect(cursor.x).toBeLessThan(columns)
+        expect(cursor.y).toBeLessThan(lines.length)
       }),
       { numRuns: 60 },
     )
@@ -85,7 +94,7 @@ describe('the part of the screen that changes', () => {
       `╭${'─'.repeat(58)}╮`,
       `│ ${' '.repeat(56)} │`,
       `╰${'─'.repeat(58)}╯`,
-      '  Maven · papers · small                       ctrl+c stops',
+      '  Maven · papers · small         enter queues  ctrl+c stops',
     ])
   })
 
@@ -101,7 +110,7 @@ describe('the part of the screen that changes', () => {
       '  [a] always in this conversation',
       '  [n] never',
       '  60 s left',
-      '  Maven · papers · small                         ctrl+c stops',
+      '  Maven · papers · small           enter queues  ctrl+c stops',
     ])
   })
 
@@ -142,7 +151,7 @@ describe('the part of the screen that changes', () => {
   })
 
   test('says that the runtime is away, and that nothing is lost', () => {
-    expect(live(away).join('\n')).toContain('the runtime is away, trying again; your message is kept')
+    expect(live(away).join('\n')).toContain('the runtime is unreachable, retrying; your message is kept')
   })
 
   test.each([
@@ -165,12 +174,46 @@ describe('the part of the screen that changes', () => {
     const typing = sized(play(fresh, { type: 'typed', text: '/' }).state, 40, 20)
     expect(live(typing).at(-1)).toBe('  /help  /new  /history  /model  /kb  /…')
     const chosen = play(typing, { type: 'backTab' }).state
-    expect(live(chosen).at(-1)).toMatch(/^… .* \/quit +$/)
+    expect(live(chosen).at(-1)).toMatch(/^… .* \/quit$/)
+  })
+
+  test('greets an empty chat with the agent, its knowledge bases, and suggested questions', () => {
+    const questions = ['What does “Heated\x1b[2J models” say?', 'Summarize “Laws”.']
+    const { state } = play(
+      { ...fresh, about: { ...fresh.about, knowledgeBases: ['papers', 'notes'] } },
+      {
+        type: 'suggested',
+        questions: questions.map(plain),
+      },
+    )
+    expect(live(state).slice(0, 8)).toEqual([
+      '',
+      '  Maven answers from papers and notes',
+      '',
+      '  1  What does “Heated models” say?',
+      '  2  Summarize “Laws”.',
+      '',
+      '  alt+1 and alt+2 ask them',
+      '',
+    ])
+    expect(live(play(state, ...typed('why?')).state).join('\n')).not.toContain('alt+1')
+  })
+
+  test('shows queued messages above the composer', () => {
+    const { state } = play(answering, ...['one', 'two', 'three', 'four'].flatMap(typed))
+    expect(live(state).slice(2, 8)).toEqual([
+      '',
+      '  queued  one',
+      '  queued  two',
+      '  queued  three',
+      '          and 1 more',
+      '',
+    ])
   })
 
   test('the cursor is where the next character goes', () => {
     const state = sized(play(fresh, { type: 'typed', text: 'ab日本' }, { type: 'left' }).state, 40, 24)
-    expect(liveOf(state).cursor).toEqual({ x: 6, y: 2 })
+    expect(layoutLiveRegion({ ...state, suggestions: [] }).cursor).toEqual({ x: 6, y: 4 })
   })
 })
 
@@ -201,7 +244,7 @@ describe('what stays on the screen', () => {
   test('the images of a question are lines below it', () => {
     const you = { kind: 'you', text: 'why?', images: ['[image 1: image/png\x1b[2J, 2 kB]'] } as const
     expect(shown(you)).toEqual(['', ' you    why?', '        [image 1: image/png, 2 kB]'])
-    expect(spokenLines(you, 'Maven')).toEqual(['You: why?', '[image 1: image/png, 2 kB]'])
+    expect(screenReaderLines(you, 'Maven')).toEqual(['You: why?', '[image 1: image/png, 2 kB]'])
   })
 
   test.each([
@@ -220,9 +263,20 @@ describe('what stays on the screen', () => {
     ])
   })
 
+  test('passages that an answer used without citations have a heading', () => {
+    expect(shown({ kind: 'sources', citations: [citation], isUncited: true })).toEqual([
+      '',
+      '        passages used, without citations:',
+      '        [1] Heated models · chunk 2',
+    ])
+    expect(screenReaderLines({ kind: 'sources', citations: [citation], isUncited: true }, 'Maven')[0]).toBe(
+      'Passages used, without citations:',
+    )
+  })
+
   test('passages that were found say so, and what a model needs stands above them', () => {
     const text = '## Scale\n\n**Both** laws\x07 of `similarity`.\n'
-    const found = { kind: 'found', question: 'laws', passages: [passage(text)], hasWays: true } as const
+    const found = { kind: 'found', question: 'laws', passages: [passage(text)], hasSetup: true } as const
     const lines = shown(found)
     expect(lines.slice(1, 6).map(line => line.trimEnd())).toEqual([
       '        With Ollama on this machine:',
@@ -231,7 +285,7 @@ describe('what stays on the screen', () => {
       '        or with a key of OpenRouter: OPENROUTER_API_KEY=… where the runtime',
       '        starts',
     ])
-    expect(shown({ ...found, hasWays: false })).toEqual([
+    expect(shown({ ...found, hasSetup: false })).toEqual([
       '',
       '        found, not written by a model:',
       '',
@@ -240,7 +294,7 @@ describe('what stays on the screen', () => {
       '            docs/models.md · chunk 2',
       '',
     ])
-    expect(spokenLines({ ...found, hasWays: false }, 'Maven').at(-1)).toBe(
+    expect(screenReaderLines({ ...found, hasSetup: false }, 'Maven').at(-1)).toBe(
       '1: Heated models › Scale. Both laws of similarity. (docs/models.md · chunk 2)',
     )
   })
@@ -248,7 +302,7 @@ describe('what stays on the screen', () => {
   test('much of a passage is cut, and no line of it is wider than the screen', () => {
     const passages = [passage('Laws of similarity hold for models. '.repeat(50))]
     for (const columns of [20, 40, 80]) {
-      const lines = shown({ kind: 'found', question: 'laws', passages, hasWays: false }, columns)
+      const lines = shown({ kind: 'found', question: 'laws', passages, hasSetup: false }, columns)
       expect(lines.length).toBeLessThan(14)
       expect(Math.max(...lines.map(line => line.length))).toBeLessThanOrEqual(columns)
       expect(lines.join('\n')).toContain('…')
@@ -256,48 +310,44 @@ describe('what stays on the screen', () => {
   })
 
   test('the same is read out in whole lines', () => {
-    expect(spokenLines({ kind: 'tool', run }, 'Maven')).toEqual([
+    expect(screenReaderLines({ kind: 'tool', run }, 'Maven')).toEqual([
       'Tool 3: search_kb, asked “similarity laws”, success, 1.2 s',
     ])
-    expect(spokenLines({ kind: 'sources', citations: [citation] }, 'Maven')).toEqual([
+    expect(screenReaderLines({ kind: 'sources', citations: [citation] }, 'Maven')).toEqual([
       'Source 1: Heated models · chunk 2',
     ])
     const block = { kind: 'markdown', source: '- **one**\n', gap: true } as const
-    expect(spokenLines({ kind: 'said', block, isFirst: true, isAside: false }, 'Maven')).toEqual([
+    expect(screenReaderLines({ kind: 'said', block, isFirst: true, isAside: false }, 'Maven')).toEqual([
       'Maven:',
       '• one',
     ])
-    expect(spokenQuestion(waiting.turn!.pending[0]!, 'Maven')).toHaveLength(2)
+    expect(screenReaderQuestion(waiting.turn!.pending[0]!, 'Maven')).toHaveLength(2)
   })
 
   test('is drawn once by Ink, and what changes below it', () => {
-    const standIns = new StandIns()
-    const printed = [{ key: 0, text: standIns.once(shown({ kind: 'you', text: 'why?' })) }]
-    const frame = (state: State) => {
-      const { lines, cursor } = liveOf(state)
-      return createElement(ChatView, { printed, live: standIns.frame(lines.map(paint)), cursor })
-    }
-    const { rerender, lastFrame, unmount } = render(frame(fresh))
-    rerender(frame(answering))
-    const seen = standIns.resolve(lastFrame()!)
-    expect(seen).toContain('Because **it')
-    expect(seen.split('you    why?')).toHaveLength(2)
-    expect(standIns.frame(['a', 'b']).split('\n')[1]).toBe(standIns.frame(['c', 'b']).split('\n')[1])
-    unmount()
+    const look = { columns: 80, agent: 'Maven' }
+    const transcript: TranscriptItem[] = [{ key: 0, printed: { kind: 'you', text: 'why?' }, look }]
+    const props = { highlight: undefined, paint, clock: new TestClock(), onKey() {}, transcript }
+    const rows = rowsOf(createElement(ChatApp, { ...props, state: answering, isClosed: false }), 80)
+    expect(rows.slice(0, 4)).toEqual(['', ' you    why?', '', ' Maven  Because **it'])
+    expect(rowsOf(createElement(ChatApp, { ...props, state: answering, isClosed: true }), 80)).toEqual([
+      '',
+      ' you    why?',
+    ])
   })
 })
 
-test('a panel fills the screen exactly, and says how much there is', () => {
+test('a panel is a row lower than the screen, and says how much there is', () => {
   const text = Array.from({ length: 40 }, (_, at) => `line ${at}`).join('\n')
   const open = play(fresh, {
     type: 'opened',
     panel: { kind: 'text', title: 'x', page: { text, format: 'plain' }, top: 0 },
   }).state
   const { state } = play(open, { type: 'pageDown' }, { type: 'pageDown' }, { type: 'pageDown' })
-  const lines = panelLines(state.panel!, state.size).map(paint)
-  expect(lines).toHaveLength(24)
-  expect(lines[21]).toBe('  line 39')
-  expect(lines[23]).toContain('40 of 40 lines')
+  const lines = panelRows(state.panel!, state.size)
+  expect(lines).toHaveLength(23)
+  expect(lines[20]).toBe('  line 39')
+  expect(lines[22]).toContain('40 of 40 lines')
 })
 
 test('a panel is rendered once, however far it is scrolled', () => {
@@ -310,7 +360,7 @@ test('a panel is rendered once, however far it is scrolled', () => {
   const panel = { kind: 'text', title: 'x', page: { text, format: 'markdown' }, top: 0 } as const
   let { state } = play(fresh, { type: 'opened', panel })
   for (const type of ['pageDown', 'down', 'end', 'up'] as const) {
-    panelLines(state.panel!, state.size, highlight)
+    panelRows(state.panel!, state.size, highlight)
     state = play(state, { type }).state
   }
   expect(times).toBe(1)
@@ -321,14 +371,14 @@ test.each([
   [40, '  q goes back'],
 ])('in %d columns a panel says how to leave it', (columns, keys) => {
   const panel = { kind: 'text', title: 'x', page: { text: 'y', format: 'plain' }, top: 0 } as const
-  expect(paint(panelLines(panel, { columns, rows: 20 }).at(-1)!)).toContain(keys)
+  expect(panelRows(panel, { columns, rows: 20 }).at(-1)).toContain(keys)
 })
 
 test('a passage is at the top of the screen, and what stands before it above', () => {
   const size = { columns: 40, rows: 12 }
-  const around = { title: '[1] x', before: 'Before it. '.repeat(20), behind: 'Behind it. '.repeat(40) }
-  const lines = panelLines(panelFrom({ ...around, said: 'The passage.' }, size), size).map(paint)
+  const around = { title: '[1] x', before: 'Before it. '.repeat(20), after: 'After it. '.repeat(40) }
+  const lines = panelRows(passagePanel({ ...around, passage: 'The passage.' }, size), size)
   expect(lines.slice(2).find(line => /\w/.test(line))).toBe('  The passage.')
-  const alone = panelFrom({ ...around, before: '', said: 'The passage.' }, size)
+  const alone = passagePanel({ ...around, before: '', passage: 'The passage.' }, size)
   expect(alone).toMatchObject({ top: 0 })
 })

@@ -60,12 +60,34 @@ describe('a turn', () => {
     })
   })
 
-  test('what it is in the way of is said while it goes on', () => {
-    const waiting = play(answering, ...typed('and then?')).state
+  test('a command that needs its end stays in the composer, with a notice until then', () => {
+    const waiting = play(answering, ...typed('/new')).state
     expect(waiting.notice).toContain('wait for the answer')
     const over = play(waiting, heard('done', message('agent', 'Because'))).state
     expect(over.notice).toBe('')
-    expect(draft(over)).toBe('and then?')
+    expect(draft(over)).toBe('/new')
+  })
+
+  test('lists the passages that an answer without citations used, and opens them', () => {
+    const used = [{ ...citation, attachmentId: null }]
+    const uncited: Event = {
+      type: 'turn',
+      event: { event: 'done', data: message('agent', 'Because') },
+      used,
+    }
+    const { state, effects } = play(answering, uncited)
+    expect(printed(effects).at(-1)).toMatchObject({ kind: 'sources', isUncited: true, citations: used })
+    expect(play(state, { type: 'number', number: 1 }).effects).toMatchObject([
+      { type: 'openPassage', citation: { chunkId: 'c1' } },
+    ])
+    const later = play(answered, ...typed('so?'), {
+      ...uncited,
+      used: [{ ...citation, attachmentId: null, chunkId: 'c2' }],
+    })
+    expect(later.state.last.citations.map(({ number, chunkId }) => [number, chunkId])).toEqual([
+      [1, 'c1'],
+      [2, 'c2'],
+    ])
   })
 
   test('a source of an earlier answer opens after one that cites nothing, and after one that cites others', () => {
@@ -203,29 +225,78 @@ describe('a turn', () => {
       { type: 'number', number: 1 },
     )
     expect(found.effects).toMatchObject([
-      { printed: { kind: 'found', question: 'why?', hasWays: true } },
+      { printed: { kind: 'found', question: 'why?', hasSetup: true } },
       { printed: { kind: 'note', text: '/open 1 shows the first one whole' } },
       { type: 'openPassage', citation: { chunkId: 'c', chunkIndex: 2 }, known: 'a passage' },
     ])
     expect(found.state.model).toBeNull()
-    // What a person has read already is not told again.
+    // The reason is printed once.
     const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) })
     expect(again.effects.at(-1)).toEqual({ type: 'find', question: 'so?' })
     expect(JSON.stringify(again.effects)).not.toContain('no model answers')
     expect(play(again.state, { type: 'found', passages: [] }).effects).toMatchObject([
-      { printed: { kind: 'found', question: 'so?', hasWays: false } },
+      { printed: { kind: 'found', question: 'so?', hasSetup: false } },
     ])
   })
 
-  test('while it goes on no other begins, and what is typed stays', () => {
-    const { state, effects } = play(answering, ...typed('and?'))
-    expect(effects).toEqual([])
-    expect(draft(state)).toBe('and?')
+  test('messages that are typed meanwhile are queued, and sent one after the other', () => {
+    const queued = play(answering, ...typed('and?'), ...typed('so?'))
+    expect(queued.effects).toEqual([])
+    expect(draft(queued.state)).toBe('')
+    expect(queued.state.queue.map(({ content }) => content)).toEqual(['and?', 'so?'])
+    const first = play(queued.state, heard('done', message('agent', 'Because')))
+    expect(first.effects.slice(-2)).toMatchObject([
+      { type: 'print', printed: { kind: 'you', text: 'and?' } },
+      { type: 'send', say: { content: 'and?' } },
+    ])
+    const second = play(first.state, heard('done', message('agent', 'And.')))
+    expect(second.effects.at(-1)).toMatchObject({ type: 'send', say: { content: 'so?' } })
+    expect(second.state.queue).toEqual([])
+  })
+
+  test('up in an empty composer takes the last queued message back', () => {
+    const { state } = play(answering, ...typed('and?'), ...typed('so?'), { type: 'up' })
+    expect(draft(state)).toBe('so?')
+    expect(state.queue.map(({ content }) => content)).toEqual(['and?'])
+  })
+
+  test.each<[string, Event]>([
+    ['is stopped', { type: 'cancel' }],
+    ['fails', heard('error', message('agent', '', { error_message: 'no more' }))],
+    ['is lost', { type: 'failed', failure: away }],
+    ['finds no model', { type: 'failed', failure: refusal('chat_disabled') }],
+  ])('queued messages are in the composer again if it %s', (_how, event) => {
+    const { state } = play(answering, ...typed('and?'), { type: 'typed', text: 'so' }, event)
+    expect(state.queue).toEqual([])
+    expect(draft(state)).toBe('and?\n\nso')
   })
 
   test('what comes late of a turn that was stopped is dropped', () => {
     const stopped = play(answering, { type: 'cancel' }).state
     expect(play(stopped, heard('token', { delta: 'more' })).effects).toEqual([])
+  })
+})
+
+describe('an empty chat', () => {
+  const greeted = play(fresh, {
+    type: 'suggested',
+    questions: ['What does “A” say?', 'Summarize “B”.'],
+  }).state
+
+  test('asks a suggested question by its number, until something was asked', () => {
+    expect(play(greeted, { type: 'number', number: 2 }).effects.at(-1)).toMatchObject({
+      type: 'send',
+      say: { content: 'Summarize “B”.' },
+    })
+    expect(play(greeted, { type: 'number', number: 3 }).effects).toEqual([])
+    const asked = play(greeted, ...typed('why?'), heard('done', message('agent', 'So.'))).state
+    expect(play(asked, { type: 'number', number: 2 }).effects).toEqual([])
+  })
+
+  test('suggests other questions for other knowledge bases', () => {
+    expect(play(greeted, { type: 'based', knowledgeBases: ['notes'] }).effects).toEqual([
+      { type: 'loadSuggestions' },
+    ])
   })
 })
 
@@ -253,7 +324,7 @@ describe('Ctrl-C', () => {
     const { state, effects } = play(waiting, { type: 'cancel' })
     expect(effects[0]).toEqual({ type: 'stopWaiting' })
     expect(draft(state)).toBe('why?')
-    expect(state.away).toBeUndefined()
+    expect(state.outage).toBeUndefined()
   })
 
   test('closes what fills the screen', () => {
@@ -290,7 +361,7 @@ describe('a tool that waits', () => {
     const open = play(answering, approval(), later, { type: 'typed', text: 'e' })
     expect(open.state.panel).toMatchObject({
       kind: 'text',
-      title: `${call.name} would be given`,
+      title: `arguments of ${call.name}`,
       page: { text: JSON.stringify(JSON.parse(call.arguments), null, 2) },
     })
     const closed = play(open.state, { type: 'typed', text: 'o' }, { type: 'typed', text: 'q' })
@@ -330,10 +401,10 @@ describe('a runtime that goes away', () => {
 
   test('before it has the message: it waits, and is sent when it is back', () => {
     expect(lost.effects).toEqual([{ type: 'wait' }])
-    expect(lost.state.away).toMatchObject({ waiting: { content: 'why?' } })
+    expect(lost.state.outage).toMatchObject({ waiting: { content: 'why?' } })
     const kept = play(lost.state, ...typed('more'))
     expect(draft(kept.state)).toBe('more')
-    expect(kept.state.notice).toContain('the runtime is away')
+    expect(kept.state.notice).toContain('the runtime is unreachable')
     const back = play(kept.state, { type: 'reconnected', said: [] })
     expect(back.effects).toMatchObject([{ type: 'print' }, { type: 'resume', orSend: { content: 'why?' } }])
     expect(back.state.notice).toBe('')
@@ -456,7 +527,7 @@ describe('versions of the last question', () => {
 
 describe('commands', () => {
   test.each<[string, object]>([
-    ['/new', { type: 'goOn', conversation: undefined }],
+    ['/new', { type: 'openConversation', conversation: undefined }],
     ['/history', { type: 'openChoices', purpose: 'history' }],
     ['/model', { type: 'openChoices', purpose: 'model' }],
     ['/model large one', { type: 'choose', of: 'model', typed: 'large one' }],
@@ -542,7 +613,7 @@ describe('commands', () => {
       notice: 'b answers from now on',
     })
     expect(play(open('history'), { type: 'enter' }).effects).toMatchObject([
-      { type: 'goOn', conversation: { id: 'a' } },
+      { type: 'openConversation', conversation: { id: 'a' } },
     ])
     expect(play(open('versions'), { type: 'down' }, { type: 'enter' }).effects).toMatchObject([
       { type: 'useVersion', version: { id: 'b' } },
@@ -688,7 +759,7 @@ describe('work on a file', () => {
   test('does not begin while the runtime is away', () => {
     const lost = play(asked, { type: 'failed', failure: away }, ...typed('/attach day.md'))
     expect(lost.state.fileTask).toBeUndefined()
-    expect(lost.state.notice).toContain('the runtime is away')
+    expect(lost.state.notice).toContain('the runtime is unreachable')
   })
 })
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { Unreachable } from '../../../src/client/unreachable.ts'
 import { Playground } from '../../../src/tui/playground/effects.ts'
-import type { Asked, Found } from '../../../src/tui/playground/port.ts'
+import type { Found, SearchRequest } from '../../../src/tui/playground/port.ts'
 import { TestClock, until } from '../../harness/runtime.ts'
 import { base, found, keysOf, Play } from './play.ts'
 
 interface Call {
-  readonly asked: Asked
+  readonly request: SearchRequest
   readonly signal: AbortSignal
   answer(found: Found): void
   fail(error: Error): void
@@ -18,8 +18,8 @@ function stage(copy?: (text: string) => Promise<void>) {
   const { about, bases } = new Play().state
   const port = {
     knowledgeBases: async () => [...bases, base('new')],
-    search: (asked: Asked, signal: AbortSignal) =>
-      new Promise<Found>((answer, fail) => calls.push({ asked, signal, answer, fail })),
+    search: (request: SearchRequest, signal: AbortSignal) =>
+      new Promise<Found>((answer, fail) => calls.push({ request, signal, answer, fail })),
   }
   const left: string[] = []
   const play = new Playground(
@@ -47,7 +47,7 @@ test('who types on is not answered in between, and a newer question calls off th
   clock.advance(119)
   expect(calls).toEqual([])
   clock.advance(1)
-  expect(calls.map(({ asked }) => asked.body.text)).toEqual(['he'])
+  expect(calls.map(({ request }) => request.body.text)).toEqual(['he'])
   type('a')
   expect(calls[0]!.signal.aborted).toBe(true)
   clock.advance(120)
@@ -71,7 +71,7 @@ test('a runtime that is away is asked again until it answers', async () => {
   }
   calls[3]!.answer(found('a'))
   await until(() => play.state.tries === 0)
-  expect(play.state).toMatchObject({ answer: { passages: [{ id: 'a' }] }, asking: undefined })
+  expect(play.state).toMatchObject({ answer: { passages: [{ id: 'a' }] }, pending: undefined })
 })
 
 test('a list is fetched anew where one chooses, and copying says how it went', async () => {

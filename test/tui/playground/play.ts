@@ -1,9 +1,11 @@
+import { createElement } from 'react'
 import type { Passage } from '../../../src/cli/passages/hits.ts'
 import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
-import type { Asked, Base, Found } from '../../../src/tui/playground/port.ts'
+import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
+import type { Base, Found, SearchRequest } from '../../../src/tui/playground/port.ts'
 import { type Beginning, start, step } from '../../../src/tui/playground/state.ts'
 import type { Effect, Event, State } from '../../../src/tui/playground/types.ts'
-import { screenOf } from '../../../src/tui/playground/view.ts'
+import { rowsOf } from '../frame.ts'
 
 export function base(name: string, more: Partial<Base> = {}): Base {
   return { id: `id-${name}`, name, description: '', isLexical: true, hasReranker: false, ...more }
@@ -82,18 +84,13 @@ export class Play {
     return this.event({ type: 'answered', serial: this.state.serial, found: found(...ids) })
   }
 
-  /** What was asked last. */
-  get asked(): Asked['body'] | undefined {
-    return this.effects.findLast(effect => effect.type === 'search')?.asked.body
+  /** Body of the last search. */
+  get request(): SearchRequest['body'] | undefined {
+    return this.effects.findLast(effect => effect.type === 'search')?.request.body
   }
 
   get lines(): string[] {
-    return screenOf(this.state).lines.map(line =>
-      line
-        .map(({ text }) => text)
-        .join('')
-        .trimEnd(),
-    )
+    return rowsOf(createElement(PlaygroundScreen, { state: this.state }), this.state.size.columns)
   }
 
   get screen(): string {

@@ -1,13 +1,18 @@
+import { createElement } from 'react'
 import { describe, expect, test } from 'vitest'
 import type { Passage } from '../../../src/cli/passages/hits.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
-import { screenOf } from '../../../src/tui/playground/view.ts'
+import { PaintContext } from '../../../src/tui/parts/rows.tsx'
+import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
+import { rowsOf } from '../frame.ts'
 import { base, found, Play, passage } from './play.ts'
 
 const esc = '\x1b'
 
-function painted({ state }: Play, colour = true): string {
-  return screenOf(state).lines.map(paintFor(colour)).join('\n')
+function painted({ state }: Play, hasColors = true): string {
+  const screen = createElement(PlaygroundScreen, { state })
+  const inContext = createElement(PaintContext, { value: paintFor(hasColors) }, screen)
+  return rowsOf(inContext, state.size.columns).join('\n')
 }
 
 describe('the screen', () => {
@@ -55,7 +60,7 @@ describe('the screen', () => {
 
   test('of 40 columns and 20 rows shows all of the help, a piece at a time', () => {
     const play = new Play({ size: { columns: 40, rows: 20 } }).type(`${esc}?`)
-    expect(play.screen).toContain('enter      shows the passage whole')
+    expect(play.screen).toContain('enter      shows the whole passage')
     expect(play.screen).not.toContain('q          leaves')
     for (let press = 0; press < 10; press++) play.type('\x1b[6~')
     expect(play.screen).toContain('q          leaves')
@@ -92,7 +97,7 @@ describe('the screen', () => {
     const title = '\x1b[35m\x1b[1ma\x1b[22m\x1b[39m'
     expect(painted(play)).toContain(title)
     expect(painted(play.type('s'))).not.toContain(title)
-    expect(painted(play)).toContain('\x1b[2mwhat a says\x1b[22m')
+    expect(painted(play)).toMatch(/\x1b\[2m +what a says\x1b\[22m/)
     expect(painted(play.answer('a'))).toContain(title)
   })
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { displayWidth } from '../../../src/cli/terminal/terminal-text.ts'
-import { askedOf } from '../../../src/tui/playground/ask.ts'
 import { equivalents } from '../../../src/tui/playground/equivalents.ts'
+import { requestOf } from '../../../src/tui/playground/request.ts'
 import { base, found, keysOf, Play } from './play.ts'
 
 const [up, down, pageDown, esc, enter] = ['\x1b[A', '\x1b[B', '\x1b[6~', '\x1b', '\r']
@@ -12,21 +12,21 @@ describe('the question', () => {
     const play = new Play().type('heat')
     expect(play.effects).toMatchObject([
       { type: 'stop' },
-      { type: 'search', serial: 1, delayMs: 120, asked: { body: { text: 'heat', topK: 10 } } },
+      { type: 'search', serial: 1, delayMs: 120, request: { body: { text: 'heat', topK: 10 } } },
     ])
     play.type(' ')
     expect(play.state.serial).toBe(1)
     play.answer('a').type('s\x7f')
     expect(play.effects.at(-1)).toEqual({ type: 'stop' })
-    expect(play.state.asking).toBeUndefined()
+    expect(play.state.pending).toBeUndefined()
     play.type('\x15')
-    expect(play.state).toMatchObject({ answer: undefined, asking: undefined })
+    expect(play.state).toMatchObject({ answer: undefined, pending: undefined })
     expect(play.effects.at(-1)).toEqual({ type: 'stop' })
   })
 
   test('that was given with the command is asked at once; what is pasted is one line', () => {
     expect(new Play({ question: 'heat' }).effects).toMatchObject([{ type: 'search', delayMs: 0 }])
-    expect(new Play().type('\x1b[200~two\nlines\x1b[201~').asked).toMatchObject({ text: 'two lines' })
+    expect(new Play().type('\x1b[200~two\nlines\x1b[201~').request).toMatchObject({ text: 'two lines' })
   })
 
   test('keeps the old passages until the new ones are here, and drops those that come late', () => {
@@ -34,21 +34,21 @@ describe('the question', () => {
     expect(play.state.serial).toBe(3)
     play.event({ type: 'answered', serial: 2, found: found('late') })
     expect(play.state.answer?.passages).toMatchObject([{ id: 'one' }])
-    play.event({ type: 'failed', serial: 2, failure: { isAway: false, code: 'x', message: 'late' } })
-    expect(play.state).toMatchObject({ failure: undefined, asking: {} })
+    play.event({ type: 'failed', serial: 2, failure: { isUnavailable: false, code: 'x', message: 'late' } })
+    expect(play.state).toMatchObject({ failure: undefined, pending: {} })
     expect(play.answer('two').state.answer?.passages).toMatchObject([{ id: 'two' }])
   })
 
   test('stays when it is refused, and is asked again while the runtime is away', () => {
     const play = new Play().type('a').answer('one').type('b')
-    const away = { isAway: true, code: undefined, message: 'nothing answers' }
+    const away = { isUnavailable: true, code: undefined, message: 'nothing answers' }
     play.event({ type: 'failed', serial: 2, failure: away }, { type: 'failed', serial: 2, failure: away })
     expect(play.effects.slice(-2)).toMatchObject([
       { type: 'search', serial: 2, delayMs: 500 },
       { type: 'search', serial: 2, delayMs: 1000 },
     ])
-    expect(play.screen).toContain('the runtime is away, trying again; the question is kept')
-    const refused = { isAway: false, code: 'rerank_not_supported', message: 'it has no index' }
+    expect(play.screen).toContain('the runtime is unreachable, retrying; the question is kept')
+    const refused = { isUnavailable: false, code: 'rerank_not_supported', message: 'it has no index' }
     play.event({ type: 'failed', serial: 2, failure: refused })
     expect(play.screen).toContain('✗ it has no index (rerank_not_supported)')
     expect(play.lines[2]).toContain('│ ab')
@@ -73,7 +73,7 @@ describe('the settings', () => {
     ['h/and more', { text: 'heatand more', hybrid: true, lexicalWeight: 1 }],
   ])('esc and %j ask with %j', (typed, more) => {
     const play = new Play().type(`heat${esc}`).type(typed)
-    const body = JSON.parse(JSON.stringify(askedOf(play.state)!.body))
+    const body = JSON.parse(JSON.stringify(requestOf(play.state)!.body))
     expect(body).toEqual({ text: 'heat', topK: 10, ...more })
   })
 
@@ -89,8 +89,8 @@ describe('the settings', () => {
 
   test('of a knowledge base without words begin with vectors; one with a reranker is not told of it each time', () => {
     const play = new Play({ bases: [base('bare', { isLexical: false, hasReranker: true })] }).type('heat')
-    expect(play.asked).toEqual({ text: 'heat', topK: 10, rerank: false })
-    expect(play.type(`${esc}`).type('hr').asked).toMatchObject({ hybrid: true, rerank: true })
+    expect(play.request).toEqual({ text: 'heat', topK: 10, rerank: false })
+    expect(play.type(`${esc}`).type('hr').request).toMatchObject({ hybrid: true, rerank: true })
   })
 
   test('show how far a passage moved since the same question was asked otherwise', () => {
@@ -143,7 +143,7 @@ describe('the knowledge base', () => {
     expect(play.effects.at(-1)).toMatchObject({
       type: 'search',
       delayMs: 0,
-      asked: { base: { name: 'handbook' } },
+      request: { base: { name: 'handbook' } },
     })
   })
 
@@ -154,7 +154,7 @@ describe('the knowledge base', () => {
 })
 
 describe('what finds the same', () => {
-  const texts = (play: Play) => equivalents(play.state, askedOf(play.state)!).map(({ text }) => text)
+  const texts = (play: Play) => equivalents(play.state, requestOf(play.state)!).map(({ text }) => text)
 
   test('is a command, curl and TypeScript, with the name of a key and no key', () => {
     const play = new Play().type(`it's "hot"!${esc}`).type('hflang=en\rk5\r')
@@ -170,9 +170,9 @@ describe('what finds the same', () => {
     const play = new Play().type(`heat${esc}`).type('cc')
     const effect = play.effects.at(-1)
     expect(effect).toMatchObject({ type: 'copy', what: 'curl' })
-    play.event({ type: 'notCopied', text: 'curl …', why: 'no program here takes what is copied' })
-    expect(play.state.kept).toBe('curl …')
-    expect(play.screen).toContain('no program here takes what is copied; it is printed when you leave')
+    play.event({ type: 'notCopied', text: 'curl …', why: 'no clipboard program was found' })
+    expect(play.state.uncopied).toBe('curl …')
+    expect(play.screen).toContain('no clipboard program was found; it is printed when you leave')
   })
 
   test('a question that begins like a flag is none', () => {
@@ -207,13 +207,13 @@ test('whatever comes in whatever order, an older answer never takes the place of
   const happening = fc.oneof(
     { weight: 6, arbitrary: fc.constantFrom(...keys).map(typed => ({ typed })) },
     { weight: 3, arbitrary: fc.record({ answers: fc.nat(6), hits: fc.integer({ min: 0, max: 12 }) }) },
-    { weight: 1, arbitrary: fc.record({ fails: fc.nat(6), isAway: fc.boolean() }) },
+    { weight: 1, arbitrary: fc.record({ fails: fc.nat(6), isUnavailable: fc.boolean() }) },
     { weight: 1, arbitrary: size.map(size => ({ size })) },
   )
   fc.assert(
     fc.property(fc.array(happening, { maxLength: 60 }), all => {
       const play = new Play({ bases: [base('papers'), base('handbook')] }).type('pap\r')
-      for (const one of all) {
+      for (const [at, one] of all.entries()) {
         const before = play.state
         if ('typed' in one) play.event(...keysOf(one.typed))
         else if ('size' in one) play.event({ type: 'resized', size: one.size })
@@ -223,15 +223,18 @@ test('whatever comes in whatever order, an older answer never takes the place of
           play.event({ type: 'answered', serial, found: found(...ids) })
           if (one.answers > 0) expect(play.state).toBe(before)
         } else {
-          const failure = { isAway: one.isAway, code: undefined, message: 'no' }
+          const failure = { isUnavailable: one.isUnavailable, code: undefined, message: 'no' }
           play.event({ type: 'failed', serial: before.serial - one.fails, failure })
           if (one.fails > 0) expect(play.state).toBe(before)
         }
-        const { state, lines } = play
-        const { answer, asking, failure } = state
+        const { state } = play
+        const { answer, pending, failure } = state
         if (answer && before.answer) expect(answer.serial).toBeGreaterThanOrEqual(before.answer.serial)
-        if (answer && !asking && !failure) expect(answer.asked).toEqual(askedOf(state))
+        if (answer && !pending && !failure) expect(answer.request).toEqual(requestOf(state))
         expect(state.at).toBeLessThan(Math.max(1, answer?.passages.length ?? 0))
+        // Ink takes milliseconds for a screen.
+        if (at % 8 > 0 && at < all.length - 1) continue
+        const { lines } = play
         expect(lines.length).toBeLessThan(Math.max(2, state.size.rows))
         for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(state.size.columns)
       }

@@ -2,8 +2,8 @@ import { cells, graphemes } from './cells.ts'
 import { type Editor, pasteLabel } from './editor.ts'
 import { cutLine, type Line, type Span, span } from './spans.ts'
 
-/** The text of a field in lines of a width, and where the cursor is in them. */
-export function laidOut(editor: Editor, width: number): { lines: Line[]; x: number; y: number } {
+/** Wraps the text of a field to a width. Returns its lines, and the cell and line of the cursor. */
+export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x: number; y: number } {
   const lines: Span[][] = [[]]
   let used = 0
   let at = 0
@@ -28,10 +28,11 @@ export function laidOut(editor: Editor, width: number): { lines: Line[]; x: numb
     if (used >= width) next()
     ;[x, y] = [used, lines.length - 1]
   }
-  return { lines: lines.map(merged), x, y }
+  return { lines: lines.map(withoutSeams), x, y }
 }
 
-function merged(line: readonly Span[]): Line {
+/** Joins neighbors without a style. */
+function withoutSeams(line: readonly Span[]): Line {
   const spans: Span[] = []
   for (const one of line) {
     const last = spans.at(-1)

@@ -4,12 +4,12 @@ import { Unreachable } from '../../client/unreachable.ts'
 import type { TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
-import { isAway } from '../parts/away.ts'
+import { isUnavailable } from '../parts/unavailable.ts'
 
 /** Delays before the attempts to read a turn again; each new event starts over. */
 const reconnectDelaysMs = [250, 750, 2_000, 4_000, 8_000]
 
-interface Following {
+interface FollowedTurn {
   readonly port: Pick<ChatPort, 'attach' | 'said'>
   readonly signal: AbortSignal
   /** Called when the connection breaks, and when it is back. */
@@ -28,8 +28,8 @@ export function isMissing(error: unknown): boolean {
  * @throws Unreachable  the connection broke before the first event, or all attempts failed
  * @throws what the first stream throws
  */
-export async function* followed(
-  { port, signal, onConnection }: Following,
+export async function* followTurn(
+  { port, signal, onConnection }: FollowedTurn,
   first: AsyncIterable<TurnEvent>,
 ): AsyncGenerator<TurnEvent> {
   const progress = new Progress()
@@ -58,7 +58,7 @@ export async function* followed(
         return
       }
       const delayMs = reconnectDelaysMs[attempt++]
-      if (!isAway(error) || delayMs === undefined) throw error
+      if (!isUnavailable(error) || delayMs === undefined) throw error
       onConnection(true)
       await pause(delayMs, signal)
       events = port.attach(signal)

@@ -4,15 +4,16 @@ import { sourceOf } from '../../cli/chat/sources.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import { count, counted } from '../../cli/terminal/output.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
+import type { Citation } from '../../contract/chat.ts'
 import type { Block } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
-import { cells, cut, filled } from '../parts/cells.ts'
+import { cells, padRight, truncate } from '../parts/cells.ts'
+import { durationText } from '../parts/duration.ts'
 import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
-import { lasted } from './lasted.ts'
 import type { Printed, ToolRun } from './types.ts'
 
-/** How wide the screen is, and who speaks on it. */
+/** Width of the screen, and the name of the agent. */
 export interface Look {
   readonly columns: number
   readonly agent: string
@@ -20,30 +21,30 @@ export interface Look {
 }
 
 /** Longer lines are hard to read. */
-const textMax = 100
-/** On a narrower screen a name stands above what is said, else beside it. */
-const besideMin = 60
-const nameMax = 12
+const TEXT_MAX = 100
+/** On narrower screens a name is above its message, else to the left of it. */
+const SIDE_NAMES_MIN = 60
+const NAME_MAX = 12
 
 interface Layout {
-  readonly isBeside: boolean
-  /** Blanks before what is said. */
+  readonly hasSideNames: boolean
+  /** Spaces before a message. */
   readonly indent: Span
   readonly width: number
 }
 
 function layoutOf({ columns, agent }: Look): Layout {
-  const isBeside = columns >= besideMin
-  const indent = isBeside ? Math.min(nameMax, Math.max(3, cells(agent))) + 3 : 2
+  const hasSideNames = columns >= SIDE_NAMES_MIN
+  const indent = hasSideNames ? Math.min(NAME_MAX, Math.max(3, cells(agent))) + 3 : 2
   return {
-    isBeside,
+    hasSideNames,
     indent: span(' '.repeat(indent)),
-    width: Math.max(8, Math.min(textMax, columns - indent - 1)),
+    width: Math.max(8, Math.min(TEXT_MAX, columns - indent - 1)),
   }
 }
 
-/** Lines of what stays on the screen. */
-export function shownLines(printed: Printed, look: Look): Line[] {
+/** Returns the lines of a part of the conversation, of the width of the screen at most. */
+export function printedLines(printed: Printed, look: Look): Line[] {
   const layout = layoutOf(look)
   const inset = (lines: readonly Line[]): Line[] =>
     lines.map(line => (line.length === 0 ? [] : [layout.indent, ...line]))
@@ -54,25 +55,14 @@ export function shownLines(printed: Printed, look: Look): Line[] {
         ...wrap([span(plain(text))], layout.width),
         ...images.flatMap(image => wrap([span(plainLine(image), 'dim')], layout.width)),
       ]
-      return [[], ...named('you', ['accent'], lines, layout)]
+      return [[], ...withName('you', ['accent'], lines, layout)]
     }
     case 'said':
-      return saidLines(printed, look)
+      return answerLines(printed, look)
     case 'tool':
-      return inset([toolLine(printed.run, doneWith(printed.run), layout.width)])
+      return inset([toolLine(printed.run, resultLine(printed.run), layout.width)])
     case 'sources':
-      return [
-        [],
-        ...printed.citations.flatMap(one => {
-          const mark = span(`[${one.number}] `, 'cite')
-          return inset(
-            wrap([span(sourceOf(one), 'dim')], layout.width, {
-              first: [mark],
-              rest: [span(' '.repeat(mark.text.length))],
-            }),
-          )
-        }),
-      ]
+      return sourceLines(printed.citations, printed.isUncited ?? false, look)
     case 'found':
       return [[], ...inset(foundLines(printed, look.agent, layout.width))]
     case 'note': {
@@ -85,57 +75,71 @@ export function shownLines(printed: Printed, look: Look): Line[] {
   }
 }
 
-/** Lines under a name. */
-function named(
+/** Returns the lines of the passages of an answer. Passages that it does not cite have a heading. */
+export function sourceLines(citations: readonly Citation[], isUncited: boolean, look: Look): Line[] {
+  const { indent, width } = layoutOf(look)
+  const lines = citations.flatMap(citation => {
+    const mark = span(`[${citation.number}] `, 'cite')
+    return wrap([span(sourceOf(citation), 'dim')], width, {
+      first: [mark],
+      rest: [span(' '.repeat(mark.text.length))],
+    })
+  })
+  const heading: Line[] = isUncited ? [[span('passages used, without citations:', 'dim')]] : []
+  return [[], ...[...heading, ...lines].map((line): Line => [indent, ...line])]
+}
+
+/** Adds the name of the speaker. */
+function withName(
   name: string,
   tones: Span['tones'],
   lines: readonly Line[],
-  { isBeside, indent }: Layout,
+  { hasSideNames, indent }: Layout,
 ): Line[] {
-  const label: Span = { text: isBeside ? ` ${cut(name, nameMax)}` : ` ${name}`, tones }
+  const label: Span = { text: hasSideNames ? ` ${truncate(name, NAME_MAX)}` : ` ${name}`, tones }
   const inset = lines.map((line): Line => (line.length === 0 ? [] : [indent, ...line]))
-  if (!isBeside) return [[label], ...inset]
+  if (!hasSideNames) return [[label], ...inset]
   const [first = [], ...rest] = lines
   return [
-    [{ ...label, text: filled(label.text, indent.text.length) }, ...first],
+    [{ ...label, text: padRight(label.text, indent.text.length) }, ...first],
     ...rest.map((line): Line => (line.length === 0 ? [] : [indent, ...line])),
   ]
 }
 
-/** A block of an answer; the first one under the name of the agent. */
-export function saidLines(
+/** Returns the lines of a block of an answer. The first one has the name of the agent. */
+export function answerLines(
   { block, isFirst, isAside }: { block: Block; isFirst: boolean; isAside: boolean },
   look: Look,
 ): Line[] {
   const layout = layoutOf(look)
   const made = renderBlock(block, layout.width, look.highlight)
   const lines = isAside ? made.map(line => line.map(({ text }) => span(text, 'dim'))) : made
-  if (isFirst) return [[], ...named(plainLine(look.agent), ['strong'], lines, layout)]
+  if (isFirst) return [[], ...withName(plainLine(look.agent), ['strong'], lines, layout)]
   const inset = lines.map((line): Line => (line.length === 0 ? [] : [layout.indent, ...line]))
   return block.gap ? [[], ...inset] : inset
 }
 
-/** A tool that runs, where what it did will stand. */
-export function runningLine(run: ToolRun, since: string, look: Look): Line[] {
+/** Returns the line of a tool call in progress. */
+export function runningToolLines(run: ToolRun, since: string, look: Look): Line[] {
   const { indent, width } = layoutOf(look)
   return [[indent, ...toolLine(run, [span(since, 'dim')], width)]]
 }
 
-/** A tool, what it was asked, and how it went; what it was asked gives way. */
-function toolLine({ number, call }: ToolRun, how: Line, width: number): Line {
+/** Returns a line with the name of a tool, its argument, and its outcome. The argument is truncated. */
+function toolLine({ number, call }: ToolRun, outcome: Line, width: number): Line {
   const name: Line = [span(`⚙${number} `, 'dim'), span(plainLine(call.name))]
-  const asked = gistOf(call.arguments)
-  const room = Math.min(48, width - lineWidth(name) - lineWidth(how) - 6)
-  const told = asked !== '' && room > 4 ? [span(`  “${cut(asked, room)}”`, 'dim')] : []
-  return cutLine([...name, ...told, span('  '), ...how], width)
+  const argument = mainArgument(call.arguments)
+  const room = Math.min(48, width - lineWidth(name) - lineWidth(outcome) - 6)
+  const shown = argument !== '' && room > 4 ? [span(`  “${truncate(argument, room)}”`, 'dim')] : []
+  return cutLine([...name, ...shown, span('  '), ...outcome], width)
 }
 
-function doneWith({ result }: ToolRun): Line {
-  return result ? [outcomeOf(result), span(`  ${lasted(result.durationMs)}`, 'dim')] : []
+function resultLine({ result }: ToolRun): Line {
+  return result ? [outcomeOf(result), span(`  ${durationText(result.durationMs)}`, 'dim')] : []
 }
 
 /** The argument that says most: the question, the address, else the first text. */
-export function gistOf(json: string): string {
+export function mainArgument(json: string): string {
   try {
     const given = JSON.parse(json) as Record<string, unknown>
     const texts = Object.entries(given).filter(([, value]) => typeof value === 'string')
@@ -148,7 +152,7 @@ export function gistOf(json: string): string {
 
 function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): Span {
   if (outcome === 'denied') return span('not allowed', 'bad')
-  if (outcome === 'failure') return span(cut(plainLine(content), 60), 'bad')
+  if (outcome === 'failure') return span(truncate(plainLine(content), 60), 'bad')
   try {
     const given = JSON.parse(content) as Record<string, unknown>
     if (Array.isArray(given.results)) return span(counted(given.results.length, 'passage'), 'dim')
@@ -156,19 +160,19 @@ function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): Span {
     if (name !== undefined && Array.isArray(list))
       return span(`${count(list.length)} ${plainLine(name)}`, 'dim')
   } catch {
-    // Tools may answer in words.
+    // The result is not JSON.
   }
   return span(counted(content.length, 'character'), 'dim')
 }
 
 function foundLines(
-  { question, passages, hasWays }: Extract<Printed, { kind: 'found' }>,
+  { question, passages, hasSetup }: Extract<Printed, { kind: 'found' }>,
   agent: string,
   width: number,
 ): Line[] {
-  const ways = hasWays ? modelSetupLines(agent) : []
+  const ways = hasSetup ? modelSetupLines(agent) : []
   const told = ways.flatMap(line => wrap([span(line, 'dim')], width))
-  const gap: Line[] = hasWays ? [[]] : []
+  const gap: Line[] = hasSetup ? [[]] : []
   if (passages.length === 0) return [...told, ...gap, [span('nothing was found either', 'dim')]]
   return [
     ...told,
@@ -208,7 +212,7 @@ function helpLines(width: number): Line[] {
     wide * 2 > width
       ? [[span(name, 'strong')], ...wrap([span(does)], width, { first: [span('  ')], rest: [span('  ')] })]
       : wrap([span(does)], width, {
-          first: [span(filled(name, wide), 'strong')],
+          first: [span(padRight(name, wide), 'strong')],
           rest: [span(' '.repeat(wide))],
         }),
   )

@@ -3,11 +3,11 @@ import type { Io } from '../io.ts'
 import type { CopiedBy } from '../terminal/clipboard.ts'
 import type { ChatPort, NamedImage } from './port.ts'
 
-/** What a chat reaches on the machine of the person. */
-export interface Desk {
+/** Files and the clipboard of the machine that a chat runs on. */
+export interface Machine {
   /** Undefined if neither a program nor the terminal can copy. */
   readonly copy: ((text: string) => Promise<CopiedBy>) | undefined
-  /** Write a new file. @throws UsageError  there is one of that name already */
+  /** Writes a new file. @throws UsageError  the file exists already */
   save(path: string, text: string): Promise<void>
   /** Reads an image. @throws UsageError  it cannot be read, or is no image that models read */
   readImage(path: string): Promise<NamedImage>
@@ -15,43 +15,43 @@ export interface Desk {
   readFile(path: string): Promise<File>
 }
 
-/** With whom one speaks. */
+/** The agent of a chat. */
 export interface About {
   readonly agent: string
-  /** Names; none is all of the workspace. */
+  /** Names of its knowledge bases; empty for all of the workspace. */
   readonly knowledgeBases: readonly string[]
-  /** Names of the MCP servers whose tools the agent may use, by id. */
+  /** Names of the MCP servers whose tools the agent may use, by ID. */
   readonly servers: Readonly<Record<string, string>>
 }
 
-export interface FrontOptions {
+export interface ChatOptions {
   readonly port: ChatPort
-  readonly desk: Desk
+  readonly machine: Machine
   readonly clock: Clock
   readonly terminal: Pick<Io, 'stdin' | 'stdout'>
   readonly about: About
-  readonly colour: boolean
-  /** The conversation to go on with. */
+  readonly hasColors: boolean
+  /** The conversation to continue. */
   readonly conversation: { readonly id: string; readonly name: string } | undefined
-  /** Said at once. */
+  /** Sent at once. */
   readonly question: string | undefined
-  /** Ends it from outside. */
+  /** Ends the chat from outside. */
   readonly signal: AbortSignal
-  /** Writes to the terminal, in the signs that it takes. */
+  /** Writes text to stdout. */
   write(text: string): void
 }
 
-/** What one question and its answer take of a chat. */
-export interface AskOptions extends Omit<FrontOptions, 'port'> {
-  readonly port: Pick<ChatPort, 'send' | 'find'>
+/** Options of a single question. */
+export interface AskOptions extends Omit<ChatOptions, 'port'> {
+  readonly port: Pick<ChatPort, 'send' | 'find' | 'usedPassages'>
 }
 
-/** The ways to show a chat in a terminal. */
-export interface Fronts {
-  /** Until the person leaves. */
-  chatInTerminal(options: FrontOptions): Promise<void>
-  /** The same in plain lines, one below the other, for who has them read out. */
-  chatInLines(options: FrontOptions): Promise<void>
-  /** One question and its answer. */
+/** Ways to show a chat in a terminal. */
+export interface ChatInterfaces {
+  /** Fills the bottom of the terminal until the person leaves. */
+  chatInTerminal(options: ChatOptions): Promise<void>
+  /** Prints plain lines for a screen reader until the person leaves. */
+  chatInLines(options: ChatOptions): Promise<void>
+  /** Shows one question and its answer. */
   askInTerminal(options: AskOptions): Promise<void>
 }

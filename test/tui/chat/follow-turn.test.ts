@@ -3,7 +3,7 @@ import { Unreachable } from '../../../src/client/unreachable.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
 import { WbError } from '../../../src/contract/errors.ts'
-import { followed } from '../../../src/tui/chat/followed.ts'
+import { followTurn } from '../../../src/tui/chat/follow-turn.ts'
 import { message } from './play.ts'
 
 const question = message('user', 'why?')
@@ -32,7 +32,7 @@ async function read(
   const { signal } = new AbortController()
   const following = { port, signal, onConnection: (lost: boolean) => isLost.push(lost) }
   try {
-    for await (const event of followed(following, first)) events.push(event)
+    for await (const event of followTurn(following, first)) events.push(event)
   } catch (error) {
     return { events, isLost, error }
   }

@@ -1,8 +1,8 @@
 import { type Editor, insert, move, remove, yank } from './editor.ts'
 import type { Key } from './keys.ts'
 
-/** What a key makes of a field of any kind; undefined where it is none for it. Pastes are for each kind to take. */
-export function edited(editor: Editor, key: Key): Editor | undefined {
+/** Applies a key to the text of a field; undefined if the key does not edit text. Pastes are left to the caller. */
+export function applyKey(editor: Editor, key: Key): Editor | undefined {
   switch (key.type) {
     case 'typed':
       return insert(editor, key.text)

@@ -1,136 +1,137 @@
 import { counted } from '../../cli/terminal/output.ts'
-import { cells, cut, filled } from '../parts/cells.ts'
+import { cells, padRight, truncate } from '../parts/cells.ts'
+import type { Editor } from '../parts/editor.ts'
 import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'
-import { askedOf } from './ask.ts'
+import { type FieldLayout, layoutField } from '../parts/text-field.tsx'
 import { wbLine } from './equivalents.ts'
-import { type Field, fieldOf } from './field.ts'
+import { requestOf } from './request.ts'
 import { settings } from './settings.ts'
 import type { Panel, State } from './types.ts'
 
-/** From so many columns on, the settings stand beside the passages. */
-const sideFrom = 90
-export const sideWidth = 27
-/** Screens that are lower do without the command line below. */
-const commandRows = 12
-const fieldLines = 3
-const noticeLines = 2
-const settingsLines = 3
-/** Answers that come sooner need no sign that they are on their way. */
-const patienceMs = 150
+/** On wider screens the settings are beside the passages, else above them. */
+const SIDE_COLUMN_FROM = 90
+export const SIDE_COLUMNS = 27
+/** Lower screens do not show the equivalent command. */
+const COMMAND_ROWS_MIN = 12
+/** Smaller screens have no frame around the field. */
+const FRAMED_ROWS_MIN = 14
+const FRAMED_COLUMNS_MIN = 24
+const FIELD_LINES = 3
+const NOTICE_LINES = 2
+const SETTINGS_LINES = 3
+/** Searches that take less time show no spinner. */
+const SPINNER_AFTER_MS = 150
 
-/** What stands around the passages. */
-export interface Frame {
+/** The parts of the screen around the results, and the space that is left for these. */
+export interface Layout {
+  readonly header: Line
+  readonly field: FieldLayout
+  /** Settings and errors. */
   readonly above: readonly Line[]
   readonly below: readonly Line[]
-  /** Lines of the screen that are left between them. */
+  /** Number of rows for results. */
   readonly room: number
-  /** Columns of what stands there. */
+  /** Number of columns for results. */
   readonly width: number
-  /** Beside it; none on a narrow screen, or where something else than passages is shown. */
+  /** Lines beside the results; undefined on a narrow screen, or if something else is shown in their place. */
   readonly side: readonly Line[] | undefined
-  /** Where the person writes, from the top left; undefined where letters are no text. */
+  /** Position of the cursor, from the top left of the screen; undefined while letters are commands. */
   readonly cursor: { readonly x: number; readonly y: number } | undefined
 }
 
-export function frameOf(state: State): Frame {
+export function layoutOf(state: State): Layout {
   const { columns, rows } = state.size
-  const field = fieldShown(state)
-  const isWide = columns >= sideFrom
-  const head = headLine(state)
-  const above = [head, ...field.lines, ...(isWide ? [] : settingsShort(state)), statusLine(state)].map(line =>
-    cutLine(line, columns),
-  )
-  const below = [...(rows < commandRows ? [] : commandLines(state)), ...footer(state)].map(line =>
-    cutLine(line, columns),
-  )
+  const field = fieldOf(state)
+  const isWide = columns >= SIDE_COLUMN_FROM
+  const fit = (lines: readonly Line[]) => lines.map(line => cutLine(line, columns))
+  const above = fit([...(isWide ? [] : settingsShort(state)), statusLine(state)])
+  const below = fit([...(rows < COMMAND_ROWS_MIN ? [] : commandLines(state)), ...footer(state)])
   const hasSide = isWide && showsPassages(state.panel)
+  const y = field.cursor.y + 1
   return {
+    header: cutLine(headLine(state), columns),
+    field,
     above,
     below,
-    // The last line is where the cursor comes to stand.
-    room: Math.max(0, rows - 1 - above.length - below.length),
-    width: hasSide ? columns - sideWidth : columns,
+    // Ink needs the last row.
+    room: Math.max(0, rows - 2 - field.height - above.length - below.length),
+    width: hasSide ? columns - SIDE_COLUMNS : columns,
     side: hasSide ? sideLines(state) : undefined,
-    cursor: isWritten(state)
-      ? { x: Math.min(field.cursor.x, columns - 1), y: field.cursor.y + 1 }
-      : undefined,
+    cursor: isTextTyped(state) && y < rows - 1 ? { x: field.cursor.x, y } : undefined,
   }
 }
 
-/** True while letters are text. */
-function isWritten({ panel, isSetting }: State): boolean {
+/** Returns true if letters are text, and not commands. */
+function isTextTyped({ panel, isSetting }: State): boolean {
   return panel ? panel.kind !== 'copy' && panel.kind !== 'help' : !isSetting
 }
 
-/** False where something else stands in place of the passages. */
+/** Returns false if a panel is shown in place of the passages. */
 export function showsPassages(panel: Panel | undefined): boolean {
   return panel === undefined || panel.kind === 'filter' || panel.kind === 'limit'
 }
 
-/** A sign that moves with time. */
 function headLine(state: State): Line {
   const { base, about, size } = state
   const right = resultShown(state)
   const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${about.workspace}`, 'dim')]
   const room = size.columns - cells(right) - 2
   const shown = cutLine(left, Math.max(1, room - 1))
-  return [...shown, span(filled('', room - lineWidth(shown))), span(right, 'dim')]
+  return [...shown, span(padRight('', room - lineWidth(shown))), span(right, 'dim')]
 }
 
-function resultShown({ asking, answer, nowMs, tries }: State): string {
-  const waitedMs = asking ? nowMs - asking.sinceMs : 0
-  if (asking && tries === 0 && waitedMs > patienceMs) {
+function resultShown({ pending, answer, nowMs, tries }: State): string {
+  const waitedMs = pending ? nowMs - pending.sinceMs : 0
+  if (pending && tries === 0 && waitedMs > SPINNER_AFTER_MS) {
     const seconds = Math.floor(waitedMs / 1_000)
     return `${spinnerAt(nowMs)} searching${seconds > 0 ? ` ${seconds} s` : ''}`
   }
   return answer ? `${counted(answer.passages.length, 'hit')} · ${answer.tookMs} ms` : ''
 }
 
-/** The field that is written in: the question, or what stands in its place. */
-function fieldShown(state: State): Field {
-  const { panel, question, base, size } = state
-  const look = { ...size, linesMax: fieldLines }
+/** The field for the question, or for what a panel asks. */
+function fieldOf({ panel, question, base, size, settings }: State): FieldLayout {
+  const isFramed = size.columns >= FRAMED_COLUMNS_MIN && size.rows >= FRAMED_ROWS_MIN
+  const look = { columns: size.columns, isFramed, linesMax: FIELD_LINES }
+  const field = (editor: Editor, title: string, placeholder: string) =>
+    layoutField(editor, { ...look, title, placeholder })
   switch (panel?.kind) {
     case 'bases':
-      return fieldOf(panel.editor, { ...look, title: 'knowledge base', hint: 'type to find one' })
+      return field(panel.editor, 'knowledge base', 'type to find one')
     case 'filter':
-      return fieldOf(panel.editor, {
-        ...look,
-        title: 'filter',
-        hint: 'lang=en year=1960, or JSON; empty is none',
-      })
+      return field(panel.editor, 'filter', 'lang=en year=1960, or JSON; empty for none')
     case 'limit':
-      return fieldOf(panel.editor, { ...look, title: 'limit', hint: String(state.settings.limit) })
+      return field(panel.editor, 'limit', String(settings.limit))
     default:
-      return fieldOf(question, { ...look, title: '', hint: base ? `ask ${base.name}` : '' })
+      return field(question, '', base ? `ask ${base.name}` : '')
   }
 }
 
-/** One line of what is wrong, or nothing. */
+/** The error of the last request, or an empty line. */
 function statusLine({ failure, tries, panel, nowMs }: State): Line {
   if (panel && 'problem' in panel && panel.problem !== '') return [span(`  ✗ ${panel.problem}`, 'bad')]
   if (tries > 0)
     return [
-      span(`  ${spinnerAt(nowMs)} the runtime is away, trying again`, 'bad'),
+      span(`  ${spinnerAt(nowMs)} the runtime is unreachable, retrying`, 'warning'),
       span('; the question is kept', 'dim'),
     ]
   if (!failure) return []
   return [span('  ✗ ', 'bad'), span(failure.message), span(failure.code ? ` (${failure.code})` : '', 'dim')]
 }
 
-/** The settings above the passages, where there is no room beside them. */
+/** The settings above the passages, on a narrow screen. */
 function settingsShort(state: State): Line[] {
   const { isSetting, size } = state
   const items = settings.flatMap(({ letter, name, value }): Line[] => {
     if (!value) return []
-    const label = `${name} ${cut(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
+    const label = `${name} ${truncate(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
     return [isSetting ? [span(letter, 'accent', 'strong'), span(` ${label}`)] : [span(label, 'dim')]]
   })
-  return packed(items, size.columns).slice(0, isSetting ? settingsLines : 1)
+  return packed(items, size.columns).slice(0, isSetting ? SETTINGS_LINES : 1)
 }
 
-/** Items in lines of a width, none of them broken. */
+/** Packs items into lines, without breaking an item. */
 function packed(items: readonly Line[], columns: number): Line[] {
   const lines: Span[][] = []
   let used = columns
@@ -160,7 +161,7 @@ function sideLines(state: State): Line[] {
     ...valued.map(
       ({ letter, name, value }): Line => [
         key(letter),
-        span(` ${filled(name, 8)}`, 'dim'),
+        span(` ${padRight(name, 8)}`, 'dim'),
         span(value!(state)),
       ],
     ),
@@ -169,10 +170,10 @@ function sideLines(state: State): Line[] {
   ]
 }
 
-/** What finds the same from a shell. */
+/** The shell command with the same results. */
 function commandLines(state: State): Line[] {
-  const asked = askedOf(state)
-  return [[], asked ? [span(`  ${wbLine(state, asked)}`, 'dim')] : []]
+  const request = requestOf(state)
+  return [[], request ? [span(`  ${wbLine(state, request)}`, 'dim')] : []]
 }
 
 function footer(state: State): Line[] {
@@ -180,10 +181,10 @@ function footer(state: State): Line[] {
   if (notice !== '')
     return wrap([span(notice)], size.columns - 1, { first: [span('  ')], rest: [span('  ')] }).slice(
       0,
-      noticeLines,
+      NOTICE_LINES,
     )
   const items = keysOf(state).map(([key, does]): Line => [span(key), span(` ${does}`, 'dim')])
-  return packed(items, size.columns).slice(0, state.isSetting ? noticeLines : 1)
+  return packed(items, size.columns).slice(0, state.isSetting ? NOTICE_LINES : 1)
 }
 
 function keysOf({ panel, isSetting, isOpen, base, answer }: State): readonly (readonly [string, string])[] {
@@ -192,14 +193,14 @@ function keysOf({ panel, isSetting, isOpen, base, answer }: State): readonly (re
   switch (panel?.kind) {
     case 'bases':
       return [
-        ['enter', 'takes it'],
+        ['enter', 'applies'],
         ['up/down', 'choose'],
         ['esc', base ? 'back' : 'leaves'],
       ]
     case 'filter':
     case 'limit':
       return [
-        ['enter', 'takes it'],
+        ['enter', 'applies'],
         ['esc', 'back'],
       ]
     case 'copy':

@@ -4,41 +4,45 @@ import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import { renderBlock } from '../markdown/render.ts'
+import { durationText } from '../parts/duration.ts'
 import { paintFor } from '../parts/paint.ts'
 import { commands } from './commands.ts'
-import { lasted } from './lasted.ts'
-import { gistOf } from './shown.ts'
+import { mainArgument } from './transcript.ts'
 import type { Panel, Pending, Printed } from './types.ts'
 
 const paint = paintFor(false)
-/** A paragraph is a line. */
-const width = 100_000
-/** Of a passage as much is read out. */
-const passageChars = 400
+/** Wide enough for a paragraph, because a line is read out without a pause. */
+const WIDTH = 100_000
+const PASSAGE_CHARS = 400
 
-/** What stays on the screen, as lines that are read out. */
-export function spokenLines(printed: Printed, agent: string): string[] {
+/** Returns a part of the conversation as lines for a screen reader. */
+export function screenReaderLines(printed: Printed, agent: string): string[] {
   switch (printed.kind) {
     case 'you':
       return [`You: ${plain(printed.text)}`, ...(printed.images ?? []).map(plainLine)]
     case 'said': {
-      const lines = renderBlock(printed.block, width).map(line => paint(line).trimEnd())
+      const lines = renderBlock(printed.block, WIDTH).map(line => paint(line).trimEnd())
       return printed.isFirst ? [`${plainLine(agent)}:`, ...lines] : lines
     }
     case 'tool': {
       const { call, result } = printed.run
-      const asked = gistOf(call.arguments)
-      const how = result ? `, ${result.outcome}, ${lasted(result.durationMs)}` : ''
-      return [`Tool ${printed.run.number}: ${plainLine(call.name)}${asked ? `, asked “${asked}”` : ''}${how}`]
+      const argument = mainArgument(call.arguments)
+      const how = result ? `, ${result.outcome}, ${durationText(result.durationMs)}` : ''
+      return [
+        `Tool ${printed.run.number}: ${plainLine(call.name)}${argument ? `, asked “${argument}”` : ''}${how}`,
+      ]
     }
     case 'sources':
-      return printed.citations.map(one => `Source ${one.number}: ${sourceOf(one)}`)
+      return [
+        ...(printed.isUncited ? ['Passages used, without citations:'] : []),
+        ...printed.citations.map(one => `Source ${one.number}: ${sourceOf(one)}`),
+      ]
     case 'found':
       return [
-        ...(printed.hasWays ? modelSetupLines(agent) : []),
+        ...(printed.hasSetup ? modelSetupLines(agent) : []),
         foundNotWritten,
         ...printed.passages.map(passage => {
-          const { title, lines, place } = foundCard(passage, printed.question, passageChars, 1)
+          const { title, lines, place } = foundCard(passage, printed.question, PASSAGE_CHARS, 1)
           return `${passage.number}: ${title}. ${lines.join(' ')}${place && ` (${place})`}`
         }),
       ]
@@ -49,8 +53,8 @@ export function spokenLines(printed: Printed, agent: string): string[] {
   }
 }
 
-/** What would fill the screen. */
-export function spokenPanel(panel: Panel): string[] {
+/** Returns a panel as lines for a screen reader. */
+export function screenReaderPanel(panel: Panel): string[] {
   if (panel.kind === 'text') return [plainLine(panel.title), ...plain(panel.page.text).split('\n')]
   return [
     `${panel.title}:`,
@@ -64,8 +68,8 @@ export function spokenPanel(panel: Panel): string[] {
   ]
 }
 
-/** What a tool would do, and what may be answered. */
-export function spokenQuestion({ call }: Pending, agent: string): string[] {
+/** Returns a question about a tool call as lines for a screen reader. */
+export function screenReaderQuestion({ call }: Pending, agent: string): string[] {
   return [
     `${plainLine(agent)} wants to use ${plainLine(call.name)} with ${plainLine(pretty(call.arguments))}`,
     'Type once, always or never.',

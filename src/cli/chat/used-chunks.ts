@@ -1,0 +1,32 @@
+import type { Message } from '../../contract/conversations.ts'
+import { isId } from '../id.ts'
+
+/** A passage of a knowledge base that was found for an answer. */
+export interface UsedChunk {
+  readonly chunkId: string
+  readonly knowledgeBaseId: string
+  readonly documentId: string
+}
+
+/**
+ * Returns the passages that an answer used, by its metadata: the best one of each document. Passages of attachments are
+ * left out.
+ */
+export function usedChunks({ metadata }: Pick<Message, 'metadata'>): UsedChunk[] {
+  const chunks = new Map<string, UsedChunk>()
+  for (const row of rowsOf(metadata.context_chunks)) {
+    const [chunkId, knowledgeBaseId = '', documentId] = Array.isArray(row) ? row.map(String) : []
+    if (!chunkId || !isId(knowledgeBaseId) || !documentId || documentId === 'null') continue
+    if (!chunks.has(documentId)) chunks.set(documentId, { chunkId, knowledgeBaseId, documentId })
+  }
+  return [...chunks.values()]
+}
+
+function rowsOf(json = '[]'): readonly unknown[] {
+  try {
+    const rows: unknown = JSON.parse(json)
+    return Array.isArray(rows) ? rows : []
+  } catch {
+    return []
+  }
+}

@@ -1,0 +1,86 @@
+import { namedImageLine } from '../../cli/chat/images.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import { unfinished } from '../markdown/blocks.ts'
+import type { Highlight } from '../markdown/render.ts'
+import { durationText } from '../parts/duration.ts'
+import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
+import { spinnerAt } from '../parts/spinner.ts'
+import { greetingLines, isEmptyChat } from './greeting.ts'
+import { answerLines, runningToolLines } from './transcript.ts'
+import { withHeading } from './turn.ts'
+import type { State, Turn } from './types.ts'
+
+const QUEUED_MAX = 3
+
+/**
+ * Returns the lines above the composer: the block of the answer that is not finished, running tools, notices, and
+ * queued messages. An empty chat greets instead.
+ */
+export function activityLines(state: State, highlight?: Highlight): Line[] {
+  return [
+    ...(isEmptyChat(state) ? greetingLines(state) : []),
+    ...turnLines(state, highlight),
+    ...fileTaskLines(state),
+    ...noticeLines(state),
+    ...queueLines(state),
+    ...imageLines(state),
+  ]
+}
+
+function turnLines(state: State, highlight: Highlight | undefined): Line[] {
+  const { turn, nowMs, size, about } = state
+  if (!turn) return []
+  const look = { columns: size.columns, agent: about.agent, highlight }
+  const open = withHeading(turn, unfinished(turn.reader)).flatMap(block =>
+    answerLines({ ...block, isAside: false }, look),
+  )
+  const running = turn.running.flatMap(run =>
+    runningToolLines(run, `${spinnerAt(nowMs)} ${durationText(nowMs - run.sinceMs)}`, look),
+  )
+  const isWaiting = turn.text === '' && running.length === 0
+  const waiting = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []
+  return [...open, ...running, ...waiting(state, turn)]
+}
+
+function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line[] {
+  const seconds = Math.floor((nowMs - sinceMs) / 1_000)
+  const since = seconds > 0 ? `  ${seconds} s` : ''
+  const doing = thought ? 'thinking' : 'working'
+  return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is ${doing}${since}`, 'dim')]]
+}
+
+function reconnectingLines({ nowMs }: State): Line[] {
+  return [[], [span(`  ${spinnerAt(nowMs)} reconnecting…`, 'dim')]]
+}
+
+const indents = { first: [span('  ')], rest: [span('  ')] }
+
+function fileTaskLines({ fileTask, nowMs, size }: State): Line[] {
+  if (fileTask === undefined) return []
+  return [[], ...wrap([span(`${spinnerAt(nowMs)} ${fileTask}…`, 'dim')], size.columns, indents)]
+}
+
+function noticeLines({ notice, outage, size, nowMs }: State): Line[] {
+  const lines = notice === '' ? [] : wrap([span(notice, 'dim')], size.columns, indents)
+  if (!outage) return lines.length === 0 ? [] : [[], ...lines]
+  const message = outage.waiting ? '; your message is kept, and sent when it is back' : ''
+  const text = `${spinnerAt(nowMs)} the runtime is unreachable, retrying${message}`
+  return [[], ...wrap([span(text, 'warning')], size.columns, indents), ...lines]
+}
+
+function queueLines({ queue, size }: State): Line[] {
+  if (queue.length === 0) return []
+  const lines = queue
+    .slice(0, QUEUED_MAX)
+    .map(({ content }) =>
+      cutLine([span('  queued  ', 'accent'), span(plainLine(content), 'dim')], size.columns - 1),
+    )
+  const rest = queue.length - lines.length
+  return [[], ...lines, ...(rest > 0 ? [[span(`          and ${rest} more`, 'dim')]] : [])]
+}
+
+/** Images that are sent with the next question. */
+function imageLines({ images, size }: State): Line[] {
+  if (images.length === 0) return []
+  return [[], ...wrap([span(images.map(namedImageLine).join(' '), 'accent')], size.columns, indents)]
+}

@@ -1,0 +1,39 @@
+import { pretty } from '../../cli/chat/approve.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import { Rows } from '../parts/rows.tsx'
+import { type Line, lineWidth, span, wrap, wrapExact } from '../parts/spans.ts'
+import { answers, DETAILS_KEY } from './approval-keys.ts'
+import type { Pending, State } from './types.ts'
+
+const ARGUMENT_LINES = 6
+
+/** Returns the lines of a question about a tool call: its arguments, the keys, and the time that is left. */
+export function approvalLines({ size, about, nowMs }: State, { call, expiresMs }: Pending): Line[] {
+  const width = Math.max(8, Math.min(100, size.columns - 4))
+  const left = Math.max(0, Math.ceil((expiresMs - nowMs) / 1_000))
+  const passed = pretty(call.arguments)
+    .split('\n')
+    .flatMap(line => wrapExact([span(plainLine(line) === '' ? '' : line, 'code')], width - 2))
+  const rest = passed.length - ARGUMENT_LINES + 1
+  const more: Line = [
+    span(`… ${rest} more lines  `, 'dim'),
+    span(`[${DETAILS_KEY}]`, 'strong'),
+    span(' shows all'),
+  ]
+  const shown = rest > 1 ? [...passed.slice(0, ARGUMENT_LINES - 1), more] : passed
+  const choices = answers.map(({ key, label }): Line => [span(`[${key}]`, 'strong'), span(` ${label}`)])
+  const time: Line = [span(`${left} s left`, 'dim')]
+  const inRow = [...choices, time].flatMap((line, at) => (at > 0 ? [span('   '), ...line] : line))
+  const question = `${plainLine(about.agent)} wants to use ${plainLine(call.name)}`
+  return [
+    ...wrap([span(question, 'strong')], width, { first: [span('? ', 'warning')], rest: [span('  ')] }),
+    ...shown.map((line): Line => [span('  '), ...line]),
+    [],
+    ...(lineWidth(inRow) <= width ? [inRow] : [...choices, time]),
+  ].map((line): Line => (line.length === 0 ? [] : [span('  '), ...line]))
+}
+
+/** Asks whether a tool may run, in place of the composer. */
+export function Approval({ lines }: { lines: readonly Line[] }) {
+  return <Rows lines={lines} />
+}

@@ -1,0 +1,22 @@
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import { type FieldLayout, layoutField, TextField } from '../parts/text-field.tsx'
+import { isEmptyChat } from './greeting.ts'
+import type { State } from './types.ts'
+
+/** Lays out the field for the next message. */
+export function layoutComposer(state: State, look: { isFramed: boolean; linesMax: number }): FieldLayout {
+  const { search, replaces, editor } = state.input
+  const title = search
+    ? `search: ${search.query}`
+    : replaces === undefined
+      ? ''
+      : 'instead of the last question'
+  const hint = `ask ${plainLine(state.about.agent)}, or type / for commands`
+  const placeholder = !search && isEmptyChat(state) ? hint : ''
+  return layoutField(editor, { ...look, columns: state.size.columns, title, placeholder })
+}
+
+/** The field in which a person types messages and commands. */
+export function Composer({ field }: { field: FieldLayout }) {
+  return <TextField field={field} />
+}

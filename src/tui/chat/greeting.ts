@@ -1,0 +1,50 @@
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
+import type { State } from './types.ts'
+
+/** Number of questions that an empty chat suggests. */
+export const SUGGESTIONS = 3
+const NAMED_BASES = 4
+
+/** Returns a question about each of the first documents. */
+export function suggestedQuestions(titles: readonly string[]): string[] {
+  const ask = [
+    (title: string) => `What does “${title}” say?`,
+    (title: string) => `Summarize “${title}”.`,
+    (title: string) => `What are the main points of “${title}”?`,
+  ]
+  return titles.slice(0, SUGGESTIONS).map((title, at) => ask[at]!(plainLine(title)))
+}
+
+/** Returns true if nothing was asked in the conversation. */
+export function isEmptyChat({ last, turn, outage }: Pick<State, 'last' | 'turn' | 'outage'>): boolean {
+  return last.question === undefined && !turn && !outage
+}
+
+/** Returns the lines of an empty chat: the agent, its knowledge bases, and suggested questions. */
+export function greetingLines({ about, suggestions, size }: State): Line[] {
+  const { columns } = size
+  const indent = [span('  ')]
+  const intro = [
+    span(plainLine(about.agent), 'strong'),
+    span(` answers from ${basesText(about.knowledgeBases)}`),
+  ]
+  const lines = wrap(intro, columns, { first: indent, rest: indent })
+  if (suggestions.length === 0) return [[], ...lines]
+  const questions = suggestions.map((question, at) =>
+    cutLine([span(`  ${at + 1}  `, 'accent'), span(question)], columns - 1),
+  )
+  const keys = ['alt+1 asks it', 'alt+1 and alt+2 ask them', 'alt+1 to alt+3 ask them'][
+    suggestions.length - 1
+  ]
+  return [[], ...lines, [], ...questions, [], [span(`  ${keys}`, 'dim')]]
+}
+
+/** Names knowledge bases; no names mean all of them. */
+export function basesText(names: readonly string[]): string {
+  if (names.length === 0) return 'all knowledge bases'
+  const shown = names.slice(0, NAMED_BASES).map(plainLine)
+  const rest = names.length - shown.length
+  const all = rest > 0 ? [...shown, `${rest} more`] : shown
+  return all.length === 1 ? all[0]! : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`
+}

@@ -1,4 +1,0 @@
-/** Returns a duration as text. */
-export function lasted(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
-}

@@ -1,0 +1,98 @@
+import { Box, useCursor } from 'ink'
+import type { Highlight } from '../markdown/render.ts'
+import { Rows } from '../parts/rows.tsx'
+import { cutLine, type Line, lineWidth, type Span, span } from '../parts/spans.ts'
+import type { FieldLayout } from '../parts/text-field.tsx'
+import { activityLines } from './activity.ts'
+import { Approval, approvalLines } from './approval.tsx'
+import { offered } from './completion.ts'
+import { Composer, layoutComposer } from './composer.tsx'
+import { StatusBar } from './status-bar.tsx'
+import type { State } from './types.ts'
+
+/** Screens that are narrower have no frame around the composer. */
+const FRAMED_COLUMNS_MIN = 24
+/** Lower screens show the composer or the approval alone. */
+const FULL_ROWS_MIN = 6
+
+/** The parts of the screen that change, in order. */
+export interface LiveLayout {
+  readonly activity: readonly Line[]
+  /** Asks for an approval, in place of the composer. */
+  readonly approval: readonly Line[] | undefined
+  readonly composer: FieldLayout
+  /** Words that complete a command, in place of the status bar. */
+  readonly completions: Line | undefined
+  readonly hasStatusBar: boolean
+  /** Position of the cursor, from the top left of the first part. */
+  readonly cursor: { readonly x: number; readonly y: number }
+}
+
+/**
+ * Lays out the live region. It is lower than the screen at any size: Ink clears the terminal and its scrollback if its
+ * output is as high as the screen (https://github.com/vadimdemedes/ink/issues/990).
+ */
+export function layoutLiveRegion(state: State, highlight?: Highlight): LiveLayout {
+  const { columns, rows } = state.size
+  const room = Math.max(1, rows - 1)
+  const isFull = rows >= FULL_ROWS_MIN
+  const asked = state.turn?.pending[0]
+  const footerRows = isFull ? 1 : 0
+  const composer = layoutComposer(state, {
+    isFramed: isFull && columns >= FRAMED_COLUMNS_MIN,
+    linesMax: Math.max(1, Math.floor(room / 3)),
+  })
+  const approval = asked && approvalLines(state, asked).slice(-(room - footerRows))
+  const fieldRows = approval ? approval.length : composer.height
+  const left = room - fieldRows - footerRows
+  const gap: Line[] = isFull && left > 0 ? [[]] : []
+  const activityRoom = left - gap.length
+  const activity = activityRoom > 0 ? activityLines(state, highlight).slice(-activityRoom) : []
+  const above = [...activity, ...gap].map(line => cutLine(line, columns))
+  const words = state.input.completion?.offer.words ?? (asked ? [] : offered(state).words)
+  const cursor = approval ? { x: lineWidth(approval.at(-1)!) + 1, y: approval.length - 1 } : composer.cursor
+  return {
+    activity: above,
+    approval: approval?.map(line => cutLine(line, columns)),
+    composer,
+    completions:
+      isFull && words.length > 0
+        ? cutLine(completionsLine(words, state.input.completion?.at, columns), columns)
+        : undefined,
+    hasStatusBar: isFull,
+    cursor: { x: Math.min(cursor.x, columns - 1), y: above.length + cursor.y },
+  }
+}
+
+/** The part of the screen that changes, below what stays. */
+export function LiveRegion({ state, highlight }: { state: State; highlight: Highlight | undefined }) {
+  const layout = layoutLiveRegion(state, highlight)
+  const { setCursorPosition } = useCursor()
+  setCursorPosition(layout.cursor)
+  return (
+    <Box flexDirection="column" width={state.size.columns}>
+      <Rows lines={layout.activity} />
+      {layout.approval ? <Approval lines={layout.approval} /> : <Composer field={layout.composer} />}
+      {layout.completions ? (
+        <Rows lines={[layout.completions]} />
+      ) : (
+        layout.hasStatusBar && <StatusBar state={state} />
+      )}
+    </Box>
+  )
+}
+
+/** Returns words in a row, from the first one that lets the chosen word be seen. */
+function completionsLine(words: readonly string[], chosen: number | undefined, columns: number): Line {
+  const from = (first: number): Span[] => [
+    span(first > 0 ? '… ' : '  '),
+    ...words
+      .slice(first)
+      .flatMap((word, at): Span[] => [span(word, first + at === chosen ? 'inverse' : 'dim'), span('  ')]),
+  ]
+  const isSeen = (first: number) =>
+    lineWidth(from(first).slice(0, 2 * ((chosen ?? 0) - first + 1) + 1)) < columns
+  let first = 0
+  while (chosen !== undefined && first < chosen && !isSeen(first)) first++
+  return from(first)
+}

@@ -1,0 +1,71 @@
+import { Box, Text } from 'ink'
+import type { Highlight } from '../markdown/render.ts'
+import { cells, padRight } from '../parts/cells.ts'
+import { Rows } from '../parts/rows.tsx'
+import { cutLine, type Line, span } from '../parts/spans.ts'
+import type { Size } from '../parts/terminal-session.ts'
+import { pageLines, panelRoom } from './panel.ts'
+import type { ChoicePanel, Panel } from './types.ts'
+
+interface PanelProps {
+  readonly panel: Panel
+  readonly size: Size
+  readonly highlight: Highlight | undefined
+}
+
+/** A panel as high as Ink lets it be, which is one row less than the screen. */
+export function PanelScreen({ panel, size, highlight }: PanelProps) {
+  const room = panelRoom(size)
+  const body =
+    panel.kind === 'text' ? pageLines(panel.page, size.columns, highlight) : choiceLines(panel, size)
+  const top =
+    panel.kind === 'text' ? panel.top : Math.max(0, Math.min(panel.at - room + 1, body.length - room))
+  const seen = body.slice(top, top + room).map((line): Line => cutLine([span('  '), ...line], size.columns))
+  const share = body.length > room ? `${Math.min(top + room, body.length)} of ${body.length} lines` : ''
+  return (
+    <Box flexDirection="column" width={size.columns} height={Math.max(1, size.rows - 1)} overflow="hidden">
+      <Box paddingLeft={2} flexShrink={0}>
+        <Text bold wrap="truncate">
+          {panel.title}
+        </Text>
+      </Box>
+      <Box flexDirection="column" marginTop={1} marginBottom={1} height={room} flexShrink={0}>
+        <Rows lines={seen} />
+      </Box>
+      <Box paddingLeft={2} paddingRight={2} justifyContent="space-between" flexShrink={0}>
+        <Text dimColor wrap="truncate">
+          {keysOf(panel, size.columns - cells(share) - 6)}
+        </Text>
+        <Text dimColor>{share}</Text>
+      </Box>
+    </Box>
+  )
+}
+
+/** Returns the keys in the longest words that fit. */
+function keysOf(panel: Panel, width: number): string {
+  const back = 'q goes back'
+  const texts =
+    panel.kind === 'text'
+      ? [`up, down, page up, page down   ${back}`]
+      : panel.purpose === 'kb'
+        ? [`space selects   enter applies   ${back}`, 'space selects, enter applies, q back']
+        : [`enter selects   ${back}`]
+  return texts.find(text => cells(text) <= width) ?? (texts[1] || back)
+}
+
+function choiceLines({ items, at, purpose }: ChoicePanel, { columns }: Size): Line[] {
+  if (items.length === 0) return [[span('there are none', 'dim')]]
+  const widest = Math.max(...items.map(({ name }) => cells(name)))
+  const wide = Math.min(widest, Math.max(12, Math.floor(columns / 2)))
+  return items.map(({ name, about, isChosen }, row): Line => {
+    const isHere = row === at
+    const mark = purpose === 'kb' ? (isChosen ? '☑ ' : '☐ ') : isChosen ? '• ' : '  '
+    return [
+      span(isHere ? '› ' : '  ', 'accent'),
+      span(mark, isChosen ? 'good' : 'dim'),
+      ...cutLine([span(padRight(name, wide), ...(isHere ? (['strong'] as const) : []))], wide),
+      span(`  ${about}`, 'dim'),
+    ]
+  })
+}

@@ -1,0 +1,54 @@
+import { Box, Text } from 'ink'
+import { count } from '../../cli/terminal/output.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import { cells } from '../parts/cells.ts'
+import type { State } from './types.ts'
+
+const NAMED_BASES = 2
+
+/** Facts about the conversation on the left, and keys on the right. The facts that are known best are left out first. */
+export function StatusBar({ state }: { state: State }) {
+  const { facts, keys } = statusOf(state)
+  return (
+    <Box paddingLeft={2} paddingRight={1} justifyContent="space-between">
+      <Text dimColor wrap="truncate">
+        {facts === '' ? ' ' : facts}
+      </Text>
+      <Text dimColor>{keys}</Text>
+    </Box>
+  )
+}
+
+function statusOf(state: State): { facts: string; keys: string } {
+  const { about, spent, context, size, model: known } = state
+  const model = known === null ? 'no model' : (known ?? '')
+  const tokens = spent.tokens > 0 ? `${count(spent.tokens)} tokens` : ''
+  const share = context ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%` : ''
+  const cost = spent.costUsd === undefined ? '' : `$${spent.costUsd.toFixed(spent.costUsd < 0.1 ? 4 : 2)}`
+  const bases = basesOf(about.knowledgeBases)
+  const isBusy = state.turn !== undefined || state.fileTask !== undefined
+  const keys = keysOf(state)
+  const choices = [
+    [[about.agent, bases, model, tokens, share, cost], keys],
+    [[about.agent, bases, model, tokens, share, cost], isBusy ? 'ctrl+c stops' : '/help'],
+    [[bases, model, tokens, share, cost], ''],
+    [[model, tokens, share, cost], ''],
+    [[tokens, share, cost], ''],
+    [[share, cost], ''],
+  ] as const
+  for (const [texts, keys] of choices) {
+    const facts = texts.filter(text => text !== '').join(' · ')
+    if (cells(facts) + cells(keys) + 3 + (keys === '' ? 0 : 2) <= size.columns) return { facts, keys }
+  }
+  return { facts: '', keys: '' }
+}
+
+function keysOf({ turn, fileTask, last }: State): string {
+  if (turn || fileTask !== undefined) return turn ? 'enter queues  ctrl+c stops' : 'ctrl+c stops'
+  return last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
+}
+
+function basesOf(names: readonly string[]): string {
+  if (names.length === 0) return 'all knowledge bases'
+  return names.length > NAMED_BASES ? `${names.length} knowledge bases` : plainLine(names.join(', '))
+}

@@ -1,0 +1,81 @@
+import { Box } from 'ink'
+import { cells, truncate } from './cells.ts'
+import type { Editor } from './editor.ts'
+import { layoutEditor } from './editor-layout.ts'
+import { Rows } from './rows.tsx'
+import { type Line, span } from './spans.ts'
+
+export interface FieldOptions {
+  readonly columns: number
+  readonly isFramed: boolean
+  /** Shown in the frame, or before the text of a field without a frame; can be empty. */
+  readonly title: string
+  /** Shown while the field is empty. */
+  readonly placeholder: string
+  /** Maximum number of lines of text. */
+  readonly linesMax: number
+}
+
+/** A text field at a width: what `<TextField>` shows, and where the cursor is. */
+export interface FieldLayout {
+  readonly lines: readonly Line[]
+  readonly isFramed: boolean
+  readonly columns: number
+  readonly title: string
+  /** Number of rows, with the frame. */
+  readonly height: number
+  /** Position of the cursor, from the top left of the field. */
+  readonly cursor: { readonly x: number; readonly y: number }
+}
+
+/** Lays out a field around its cursor. */
+export function layoutField(editor: Editor, options: FieldOptions): FieldLayout {
+  const { columns, isFramed, title, placeholder, linesMax } = options
+  const named = `${title}: `
+  const mark = isFramed ? '' : title !== '' && cells(named) < columns / 2 ? named : '> '
+  const width = Math.max(1, columns - (isFramed ? 4 : mark.length))
+  const { lines, x, y } = layoutEditor(editor, width)
+  const top = Math.max(0, Math.min(y - linesMax + 1, lines.length - linesMax))
+  const shown =
+    editor.text === '' ? [[span(truncate(placeholder, width), 'dim')]] : lines.slice(top, top + linesMax)
+  const marked = shown.map((line, at): Line => {
+    if (isFramed) return line
+    return [span(at === 0 ? mark : ' '.repeat(mark.length), 'accent'), ...line]
+  })
+  const frameRows = isFramed ? 2 : 0
+  return {
+    lines: marked,
+    isFramed,
+    columns,
+    title,
+    height: marked.length + frameRows,
+    cursor: { x: Math.min(x + (isFramed ? 2 : mark.length), columns - 1), y: y - top + frameRows / 2 },
+  }
+}
+
+/** A field that a person types in, in a frame if there is room for one. */
+export function TextField({ field }: { field: FieldLayout }) {
+  const { lines, isFramed, columns, title } = field
+  if (!isFramed) return <Rows lines={lines} />
+  return (
+    <>
+      <Rows lines={[frameTop(title, columns)]} />
+      <Box
+        flexDirection="column"
+        width={columns}
+        borderStyle="round"
+        borderTop={false}
+        borderDimColor
+        paddingX={1}
+      >
+        <Rows lines={lines} />
+      </Box>
+    </>
+  )
+}
+
+function frameTop(title: string, columns: number): Line {
+  const shown = title === '' ? '' : ` ${truncate(title, Math.max(0, columns - 6))} `
+  const rule = '─'.repeat(Math.max(0, columns - 3 - cells(shown)))
+  return [span('╭─', 'dim'), span(shown, 'accent'), span(`${rule}╮`, 'dim')]
+}

@@ -1,0 +1,25 @@
+import { useStdin } from 'ink'
+import { useLayoutEffect } from 'react'
+import type { Clock } from '../../base/clock.ts'
+import { KeyReader } from './key-reader.ts'
+import type { Key } from './keys.ts'
+
+/**
+ * Calls a handler with each key. `useInput` is not enough: it reports pasted text and several keys that arrive together
+ * as one input, and does not know the marks of a bracketed paste.
+ *
+ * @param onKey  must stay the same function
+ */
+export function useKeys(clock: Clock, onKey: (key: Key) => void): void {
+  const { stdin } = useStdin()
+  // A normal effect runs later, and the stream would drop what is typed meanwhile.
+  useLayoutEffect(() => {
+    const keys = new KeyReader(clock, onKey)
+    const onData = (text: string) => keys.read(text)
+    stdin.on('data', onData)
+    return () => {
+      stdin.off('data', onData)
+      keys.close()
+    }
+  }, [stdin, clock, onKey])
+}

@@ -1,0 +1,17 @@
+import { applyKey } from '../parts/edit-keys.ts'
+import { type Editor, insert } from '../parts/editor.ts'
+import type { Key } from '../parts/keys.ts'
+
+/** Longer pastes are cut. */
+const PASTE_CHARS_MAX = 10_000
+
+/** Applies a key to a field of one line; undefined if the key does not edit text. */
+export function applyKeyInLine(editor: Editor, key: Key): Editor | undefined {
+  if (key.type === 'pasted') return insert(editor, oneLine(key.text.slice(0, PASTE_CHARS_MAX)))
+  return applyKey(editor, key)
+}
+
+/** Replaces white space by single spaces. */
+export function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ')
+}

@@ -1,0 +1,59 @@
+import { rankingOf } from '../../cli/passages/request.ts'
+import { limits } from '../../contract/limits.ts'
+import { contentOf } from '../parts/editor.ts'
+import type { Base, SearchRequest } from './port.ts'
+import type { Settings, State, Step } from './types.ts'
+
+/** Delay of a search after the last key. */
+export const TYPING_DELAY_MS = 120
+
+/** Returns the default mode of a knowledge base. */
+export function defaultMode({ isLexical }: Base): Settings['mode'] {
+  return isLexical ? 'hybrid' : 'vector'
+}
+
+/** Returns the settings of the ranking, without defaults. */
+export function changedRanking(base: Base, { mode, lexicalWeight, rerank }: Settings) {
+  const weight = mode === 'hybrid' ? lexicalWeight : undefined
+  const isDefault = mode === defaultMode(base) && weight === undefined
+  return { mode: isDefault ? undefined : mode, lexicalWeight: weight, rerank: rerank || undefined }
+}
+
+/** Returns the request for the current question; undefined without a question. */
+export function requestOf({ base, question, settings }: State): SearchRequest | undefined {
+  const text = contentOf(question).trim()
+  if (!base || text === '') return undefined
+  const ranking = changedRanking(base, settings)
+  // Without a value, the runtime warns that a knowledge base with a reranker is searched without it.
+  const rerank = ranking.rerank ?? (base.hasReranker ? false : undefined)
+  return {
+    base,
+    body: {
+      text: text.slice(0, limits.searchTextChars),
+      topK: settings.limit,
+      filter: settings.filter?.condition,
+      ...rankingOf({ ...ranking, rerank }),
+    },
+  }
+}
+
+/** Searches for the current question, unless that request was sent already. */
+export function searchNow(state: State, delayMs: number): Step {
+  const request = requestOf(state)
+  if (!request) {
+    const quiet = { pending: undefined, answer: undefined, failure: undefined, tries: 0 }
+    return [{ ...state, ...quiet, at: 0, isOpen: false, top: 0 }, [{ type: 'stop' }]]
+  }
+  if (isSame(request, state.pending?.request)) return [state, []]
+  if (isSame(request, state.answer?.request))
+    return [{ ...state, pending: undefined, failure: undefined, tries: 0 }, [{ type: 'stop' }]]
+  const serial = state.serial + 1
+  return [
+    { ...state, serial, pending: { request, sinceMs: state.nowMs + delayMs }, failure: undefined },
+    [{ type: 'search', serial, request, delayMs }],
+  ]
+}
+
+function isSame(one: SearchRequest, other: SearchRequest | undefined): boolean {
+  return one.base.id === other?.base.id && JSON.stringify(one.body) === JSON.stringify(other.body)
+}

@@ -1,0 +1,81 @@
+import { cells, padRight } from '../parts/cells.ts'
+import { type Line, span, wrap, wrapExact } from '../parts/spans.ts'
+import { equivalents } from './equivalents.ts'
+import { helpLines } from './help.ts'
+import { type Layout, showsPassages } from './layout.ts'
+import { offered } from './panel.ts'
+import { passageLines } from './passages.ts'
+import { requestOf } from './request.ts'
+import type { Panel, State } from './types.ts'
+
+const indent: Line = [span('  ')]
+
+/** Returns the lines of the results, or of the panel in their place. */
+export function resultLines(state: State, layout: Layout): readonly Line[] {
+  const { panel, answer, question } = state
+  if (panel && !showsPassages(panel)) return panelLines(state, panel, layout)
+  if (answer && answer.passages.length > 0) return passageLines(state, layout)
+  if (answer) return wrap([span(nothingFound(state), 'dim')], layout.width, { first: indent, rest: indent })
+  return question.text === '' ? introLines(state, layout) : []
+}
+
+function introLines({ base }: State, { width }: Layout): Line[] {
+  if (!base) return []
+  const about = base.description === '' ? [] : [span(base.description), span('\n\n')]
+  const intro = [...about, span('Type a question: passages are found while you type.', 'dim')]
+  return wrap(intro, width - 1, { first: indent, rest: indent })
+}
+
+function nothingFound({ base, settings: { filter, mode } }: State): string {
+  const fact = `nothing found in ${base?.name}`
+  if (filter) return `${fact}; f in the settings changes the filter`
+  if (mode === 'lexical') return `${fact}; h in the settings finds related words too`
+  return `${fact}; try other words, or fewer of them`
+}
+
+function panelLines(state: State, panel: Panel, layout: Layout): readonly Line[] {
+  switch (panel.kind) {
+    case 'bases':
+      return baseLines(state, panel, layout)
+    case 'copy':
+      return copyLines(state, panel.at, layout)
+    case 'help':
+      return helpLines(layout).slice(panel.top)
+    default:
+      return []
+  }
+}
+
+/** Returns a line of a list to choose from. */
+function choice(name: string, about: string, { isChosen, wide }: { isChosen: boolean; wide: number }): Line {
+  const tones = isChosen ? (['strong', 'accent'] as const) : []
+  return [
+    span(isChosen ? '› ' : '  ', 'accent'),
+    span(padRight(name, wide), ...tones),
+    span(`  ${about}`, 'dim'),
+  ]
+}
+
+function baseLines(state: State, panel: Extract<Panel, { kind: 'bases' }>, { room }: Layout): Line[] {
+  const all = offered(state, panel)
+  if (all.length === 0) return [[span('  no knowledge base has such a name', 'dim')]]
+  const wide = Math.max(...all.map(({ name }) => cells(name)))
+  const at = Math.min(panel.at, all.length - 1)
+  const top = Math.max(0, at - room + 1)
+  return all
+    .map(({ name, description }, row) => choice(name, description, { isChosen: row === at, wide }))
+    .slice(top, top + room)
+}
+
+function copyLines(state: State, at: number, { width }: Layout): Line[] {
+  const request = requestOf(state)
+  if (!request) return []
+  const all = equivalents(state, request)
+  return [
+    ...all.map(({ letter, what }, row) =>
+      choice(`${letter}  ${what}`, '', { isChosen: row === at, wide: 0 }),
+    ),
+    [],
+    ...(all[at]?.text ?? '').split('\n').flatMap(line => wrapExact([span(line, 'code')], width - 1, indent)),
+  ]
+}

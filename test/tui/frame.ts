@@ -1,0 +1,9 @@
+import { renderToString } from 'ink'
+import type { ReactNode } from 'react'
+
+/** Returns the rows that Ink draws for an element, without spaces at their ends. */
+export function rowsOf(element: ReactNode, columns: number): string[] {
+  return renderToString(element, { columns })
+    .split('\n')
+    .map(row => row.trimEnd())
+}
