@@ -46,7 +46,7 @@ export default class Trust extends WbCommand {
     this.output.list(rows, {
       columns: {
         folder: { of: row => row.folder, as: 'free' },
-        state: { of: row => row.state, isBad: row => row.state === 'changed' },
+        state: { of: row => row.state, tone: row => (row.state === 'changed' ? 'bad' : undefined) },
         files: { of: row => row.files.join(' '), as: 'free' },
         since: { of: row => row.decidedAt, as: 'time' },
       },

@@ -3,6 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { titleOf } from '../../src/cli/shown/resources.ts'
+import { statusTone } from '../../src/cli/shown/status-tone.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -24,7 +25,7 @@ export default class DocumentsList extends WbCommand {
         id: { of: row => row.documentId, piped: true },
         title: { of: titleOf, as: 'free' },
         file: { of: row => row.sourceFilename ?? row.sourceDocId ?? row.documentId, as: 'free' },
-        status: { of: row => row.status },
+        status: { of: row => row.status, tone: row => statusTone(row.status) },
         chunks: { of: row => row.chunkTotal, as: 'count' },
         updated: { of: row => row.updatedAt, as: 'time' },
       },

@@ -2,6 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { progressOf } from '../../src/cli/find/job.ts'
 import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
+import { statusTone } from '../../src/cli/shown/status-tone.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -20,7 +21,7 @@ export default class JobsList extends WbCommand {
     this.output.list(rows, {
       columns: {
         id: { of: row => row.jobId },
-        status: { of: row => row.status, isBad: row => row.status === 'failed' },
+        status: { of: row => row.status, tone: row => statusTone(row.status) },
         chunks: { of: progressOf },
         error: { of: row => row.errorMessage, as: 'free' },
         'document id': { of: row => row.documentId, piped: true },

@@ -37,7 +37,7 @@ export default class AccessPolicyAudit extends WbCommand {
         when: { of: row => row.ts, as: 'time' },
         principal: { of: row => row.principalId },
         action: { of: row => row.action },
-        decision: { of: row => row.decision, isBad: row => row.decision === 'deny' },
+        decision: { of: row => row.decision, tone: row => (row.decision === 'deny' ? 'bad' : undefined) },
         reason: { of: row => row.reason },
         resource: { of: row => row.resourceId, as: 'free' },
         'knowledge base': { of: row => row.knowledgeBaseId, piped: true },

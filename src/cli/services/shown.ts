@@ -1,3 +1,4 @@
+import { statusTone } from '../shown/status-tone.ts'
 import type { Column, Field } from '../terminal/output.ts'
 import type { Service } from './kinds.ts'
 
@@ -20,7 +21,7 @@ export const serviceColumns: Record<string, Column<Service>> = {
   with: { of: does, as: 'free' },
   credential: { of: row => cell(row.record, 'credentialRef'), as: 'free' },
   description: { of: row => cell(row.record, 'description'), piped: true },
-  status: { of: row => cell(row.record, 'status') },
+  status: { of: row => cell(row.record, 'status'), tone: row => statusTone(row.record.status) },
 }
 
 const told: Readonly<Record<string, string>> = {

@@ -40,7 +40,11 @@ export function auditColumns(everywhere: boolean): Record<string, Column<AuditRe
     time: { of: row => row.at, as: 'time' },
     who: { of: whoDid, as: 'free', least: 17 },
     what: { of: row => row.action, least: 18 },
-    outcome: { of: row => row.outcome, least: 7, isBad: row => row.outcome !== 'success' },
+    outcome: {
+      of: row => row.outcome,
+      least: 7,
+      tone: row => (row.outcome === 'success' ? undefined : 'bad'),
+    },
     on: { of: onWhat, as: 'free' },
     workspace: { of: row => row.workspaceId, as: 'free', piped: !everywhere },
     request: { of: row => row.requestId, piped: true },

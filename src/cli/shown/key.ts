@@ -3,6 +3,7 @@ import { limits } from '../../contract/limits.ts'
 import { keyWords } from '../keys/words.ts'
 import type { Column } from '../terminal/output.ts'
 import type { Fields } from './resources.ts'
+import { statusTone } from './status-tone.ts'
 
 /** Returns the state of a key. */
 export function keyState(
@@ -34,13 +35,16 @@ export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
 
 /** Returns the columns of a list of keys. */
 export function keyColumns(all: readonly ApiKey[], nowMs: number): Record<string, Column<ApiKey>> {
-  const works = (key: ApiKey) => keyState(key, nowMs) === 'active'
+  const stateOf = (key: ApiKey) => {
+    const state = keyState(key, nowMs)
+    return state === 'active' && isReplaced(key, all) ? 'replaced' : state
+  }
   return {
     id: { of: row => row.keyId, piped: true },
     prefix: { of: row => row.prefix },
     label: { of: row => row.label, as: 'free' },
     role: { of: row => row.role ?? row.scopes.join(' '), as: 'free' },
-    state: { of: row => (works(row) && isReplaced(row, all) ? 'replaced' : keyState(row, nowMs)) },
+    state: { of: stateOf, tone: row => statusTone(stateOf(row)) },
     'last used': { of: row => row.lastUsedAt, as: 'time' },
     until: { of: row => row.expiresAt, as: 'due' },
     created: { of: row => row.createdAt, as: 'time', piped: true },

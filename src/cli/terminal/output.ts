@@ -1,7 +1,7 @@
 import type { Filter } from './jq.ts'
 import { ago, clockTime, due } from './moment.ts'
 import type { Style } from './style.ts'
-import { styleFor } from './style.ts'
+import { type StatusTone, styleFor } from './style.ts'
 import {
   displayWidth,
   harmless,
@@ -50,8 +50,8 @@ export interface Column<T> {
   as?: 'text' | 'free' | 'time' | 'due' | 'count'
   /** Cells that it takes at least in a row that is shown alone. */
   least?: number
-  /** Rows whose cell stands out, as something was refused or failed. */
-  isBad?(row: T): boolean
+  /** Color of the cell, if it has a meaning. */
+  tone?(row: T): StatusTone | undefined
   /** Shown only in a pipe, as a person does not decide by it. */
   piped?: boolean
 }
@@ -276,8 +276,9 @@ export class Output {
     yield ''
   }
 
-  #marked<T>({ isBad }: Column<T>, row: T, text: string): string {
-    return isBad?.(row) ? this.style.bad(text) : text
+  #marked<T>({ tone }: Column<T>, row: T, text: string): string {
+    const named = tone?.(row)
+    return named ? this.style[named](text) : text
   }
 
   /** Take what a line is too long from what is then the widest column of free text; false where that is not enough. */

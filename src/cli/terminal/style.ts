@@ -1,8 +1,12 @@
+/** Styles of a cell, by its meaning: green, yellow, and red. */
+export type StatusTone = 'good' | 'warning' | 'bad'
+
 /** Marks that carry meaning; plain where colour is not wanted. */
 export interface Style {
   dim(text: string): string
   strong(text: string): string
   good(text: string): string
+  warning(text: string): string
   bad(text: string): string
   /** A word that matched a question. */
   mark(text: string): string
@@ -10,7 +14,7 @@ export interface Style {
 
 const none = (text: string) => text
 
-const plainStyle: Style = { dim: none, strong: none, good: none, bad: none, mark: none }
+const plainStyle: Style = { dim: none, strong: none, good: none, warning: none, bad: none, mark: none }
 
 function sgr(on: number, off: number) {
   return (text: string) => `\x1b[${on}m${text}\x1b[${off}m`
@@ -20,6 +24,7 @@ const colours: Style = {
   dim: sgr(2, 22),
   strong: sgr(1, 22),
   good: sgr(32, 39),
+  warning: sgr(33, 39),
   bad: sgr(31, 39),
   mark: sgr(1, 22),
 }
