@@ -31,6 +31,7 @@ function statusOf(state: State): { facts: string; keys: string } {
   const choices = [
     [[about.agent, bases, model, tokens, share, cost], keys],
     [[about.agent, bases, model, tokens, share, cost], isBusy ? 'ctrl+c stops' : '/help'],
+    ...(isBusy ? ([[[tokens, share], 'ctrl+c stops']] as const) : []),
     [[bases, model, tokens, share, cost], ''],
     [[model, tokens, share, cost], ''],
     [[tokens, share, cost], ''],

@@ -124,11 +124,14 @@ class ChatScreen {
 
   #switchTo(app: 'chat' | 'panel'): void {
     this.#isPanelShown = app === 'panel'
-    this.#session.hide()
-    this.#session.showAlternateScreen(this.#isPanelShown)
-    const { size } = this.#chat.state
-    if (app === 'chat') this.#eraseDrawn({ isWhole: size.columns !== this.#drawn.state.size.columns })
-    this.#frames.drawNow()
+    const { columns } = this.#chat.state.size
+    const isWhole = columns !== this.#drawn.state.size.columns
+    this.#session.atOnce(() => {
+      this.#session.hide()
+      this.#session.showAlternateScreen(this.#isPanelShown)
+      if (app === 'chat') this.#eraseDrawn({ isWhole })
+      this.#frames.drawNow()
+    })
   }
 
   /**
@@ -136,11 +139,14 @@ class ChatScreen {
    * (https://github.com/vadimdemedes/ink/issues/711).
    */
   #redraw(): void {
-    this.#session.hide()
-    this.#chat.resize(sizeOf(this.options.terminal))
-    if (this.#isPanelShown) this.#session.eraseFrom(this.#chat.state.size.rows)
-    else this.#eraseDrawn({ isWhole: true })
-    this.#frames.drawNow()
+    const size = sizeOf(this.options.terminal)
+    this.#chat.resize(size)
+    this.#session.atOnce(() => {
+      this.#session.hide()
+      if (this.#isPanelShown) this.#session.eraseFrom(size.rows)
+      else this.#eraseDrawn({ isWhole: true })
+      this.#frames.drawNow()
+    })
   }
 
   /**

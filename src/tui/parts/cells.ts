@@ -3,10 +3,10 @@ import stringWidth from 'string-width'
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 /**
- * Characters of one cell that combine with no other: ASCII, Latin, punctuation and box drawing. `string-width` takes
- * a hundred times as long for them.
+ * Characters of one cell that combine with no other: ASCII, Latin, Greek, Cyrillic, punctuation and box drawing.
+ * `string-width` takes a hundred times as long for them.
  */
-const singleCells = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u2010-\u2027\u2500-\u257f]*$/
+const singleCells = /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2500-\u257f]*$/
 
 /** Splits a text into user-perceived characters. @see Unicode UAX 29 */
 export function graphemes(text: string): string[] {

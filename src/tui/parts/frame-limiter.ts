@@ -24,9 +24,4 @@ export class FrameLimiter {
       if (this.#isDue) this.drawNow()
     })
   }
-
-  /** Drops a frame that is due. */
-  cancel(): void {
-    this.#isDue = false
-  }
 }

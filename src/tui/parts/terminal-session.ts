@@ -42,6 +42,7 @@ export interface SessionOptions {
 export class TerminalSession {
   #app: Instance | undefined
   #isAlternate = false
+  #isClosed = false
 
   constructor(
     private readonly terminal: Terminal,
@@ -63,15 +64,26 @@ export class TerminalSession {
     chalk.level = hasColors ? 1 : 0
   }
 
-  /** Shows an app below what is on the screen, or draws a change of it, at once. */
+  /** Shows an app below what is on the screen, or draws a change of it, at once. Does nothing after {@link close}. */
   draw(node: ReactNode): void {
-    if (this.#app) {
-      this.#app.rerender(node)
-      return
+    if (this.#isClosed) return
+    this.atOnce(() => {
+      const { stdin, stdout } = this.terminal
+      const options = { exitOnCtrlC: false, patchConsole: false, maxFps: 0 }
+      if (this.#app) this.#app.rerender(node)
+      else this.#app = render(node, { stdin, stdout, stderr: stdout, ...options })
+    })
+  }
+
+  /** Runs work whose output the terminal gets in one piece, so it never shows a part of a frame. */
+  atOnce(work: () => void): void {
+    const { stdout } = this.terminal
+    stdout.cork()
+    try {
+      work()
+    } finally {
+      stdout.uncork()
     }
-    const { stdin, stdout } = this.terminal
-    const options = { exitOnCtrlC: false, patchConsole: false, maxFps: 0 }
-    this.#app = render(node, { stdin, stdout, stderr: stdout, ...options })
   }
 
   /** Ends the app. Its last frame stays on the screen, and the cursor stays where it is. */
@@ -107,6 +119,7 @@ export class TerminalSession {
   close(): void {
     const { stdin } = this.terminal
     this.hide()
+    this.#isClosed = true
     this.detach()
     process.off('exit', this.#restore)
     this.#restore()

@@ -59,12 +59,12 @@ export function TextField({ field }: { field: FieldLayout }) {
   if (!isFramed) return <Rows lines={lines} />
   return (
     <>
-      <Rows lines={[frameTop(title, columns)]} />
+      {title !== '' && <Rows lines={[frameTop(title, columns)]} />}
       <Box
         flexDirection="column"
         width={columns}
         borderStyle="round"
-        borderTop={false}
+        borderTop={title === ''}
         borderDimColor
         paddingX={1}
       >
@@ -74,8 +74,9 @@ export function TextField({ field }: { field: FieldLayout }) {
   )
 }
 
+/** Returns the top of a frame with a title, which a border of Ink cannot have. */
 function frameTop(title: string, columns: number): Line {
-  const shown = title === '' ? '' : ` ${truncate(title, Math.max(0, columns - 6))} `
+  const shown = ` ${truncate(title, Math.max(0, columns - 6))} `
   const rule = '─'.repeat(Math.max(0, columns - 3 - cells(shown)))
   return [span('╭─', 'dim'), span(shown, 'accent'), span(`${rule}╮`, 'dim')]
 }

@@ -88,8 +88,10 @@ class TerminalPlayground {
   /** Draws the whole screen, because the terminal may have wrapped its rows again. */
   #redraw(): void {
     const size = sizeOf(this.options.terminal)
-    this.#session.hide()
-    this.#session.eraseFrom(size.rows)
-    this.#playground.dispatch({ type: 'resized', size })
+    this.#session.atOnce(() => {
+      this.#session.hide()
+      this.#session.eraseFrom(size.rows)
+      this.#playground.dispatch({ type: 'resized', size })
+    })
   }
 }
