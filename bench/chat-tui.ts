@@ -1,13 +1,13 @@
 /**
  * Measures the chat in a terminal while a response streams at 200 tokens per second: the delay until a key
- * and a token are visible, the CPU time, and the effect of a long response.
+ * and a token are visible, the CPU time, the memory, and the effect of a long response.
  *
  * npm run bench:chat-tui
  */
 import { setTimeout as wait } from 'node:timers/promises'
 import { spawn } from '@lydell/node-pty'
 import { chatRuntime, type Stage } from '../test/fakes/chat-runtime.ts'
-import { cpuSecondsOf } from '../test/harness/process-usage.ts'
+import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
 import { remove, temporaryFolder } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
@@ -22,6 +22,9 @@ let sentAt = new Map<string, number>()
 let lead = 0
 runtime.play = async (stage: Stage) => {
   for (let at = 0; at < lead; at++) await stage.token(`word${at} ${at % 12 === 11 ? '\n\n' : ''}`)
+  // The burst is not part of the measurement.
+  if (lead > 0) await shows(`word${lead - 1}`)
+  await wait(500)
   const began = performance.now()
   for (let at = 0; at < perSecond * seconds; at++) {
     const word = `w${lead}x${at}`
@@ -81,20 +84,22 @@ async function round(ahead: number) {
   await shows('tokens')
   child.write('\x15')
   await wait(300)
-  return { ahead, echo: quantile(echoMs, 0.95), token: quantile(tokenMs, 0.95), cpu: share * 100 }
+  const memoryMb = memoryOf(child.pid).now / 1_000_000
+  return { ahead, echo: quantile(echoMs, 0.95), token: quantile(tokenMs, 0.95), cpu: share * 100, memoryMb }
 }
 
 await shows('Maven')
 await wait(500)
-const rounds = [await round(0), await round(10_000)]
+const rounds = [await round(0), await round(10_000), await round(50_000)]
 console.log(
   table(
-    ['tokens before', 'key p95 ms', 'token p95 ms', 'processor % of a core'],
-    rounds.map(({ ahead, echo, token, cpu }) => [
+    ['tokens before', 'key p95 ms', 'token p95 ms', 'CPU % of a core', 'memory MB'],
+    rounds.map(({ ahead, echo, token, cpu, memoryMb }) => [
       String(ahead),
       echo.toFixed(1),
       token.toFixed(1),
       cpu.toFixed(1),
+      memoryMb.toFixed(0),
     ]),
   ),
 )
