@@ -4,9 +4,9 @@ import { into } from '../src/cli/ingest/into.ts'
 import { nameAfter } from '../src/cli/quickstart/plan.ts'
 
 export default class Add extends IngestCommand {
-  static override summary = 'put files, folders or a stream into your knowledge base'
+  static override summary = 'ingest files, folders or stdin into your knowledge base'
   static override description =
-    'The same as wb kb ingest, where the knowledge base may be left out when there is only one. Where there is none yet, one is made that is called after what is read.'
+    'Like wb kb ingest, but you can leave out the knowledge base if there is only one. If there is none, one is created and named after the first path.'
   static override examples = [
     'wb add ./docs',
     'wb add handbook ./docs',

@@ -11,24 +11,28 @@ import { failure } from '../src/client/failure.ts'
 import type { Incoming } from '../src/client/transport.ts'
 
 export default class Api extends WbCommand {
-  static override summary = 'call any route of the API'
+  static override summary = 'send a request to any route of the API'
   static override examples = [
     "wb api GET /api/v1/workspaces --pages --jq '.[].name'",
     'wb api POST /api/v1/workspaces -d \'{"name": "demo"}\'',
   ]
   static override args = {
     method: Args.string({ required: true, description: 'GET, POST, PATCH, DELETE' }),
-    path: Args.string({ required: true, description: 'path and query, as /docs shows them' }),
+    path: Args.string({ required: true, description: 'path and query; `wb open` shows all routes' }),
   }
   static override flags = {
-    data: Flags.string({ char: 'd', summary: 'body: text, @file, or - for stdin', helpValue: 'BODY' }),
+    data: Flags.string({
+      char: 'd',
+      summary: 'request body: text, @FILE, or - for stdin',
+      helpValue: 'BODY',
+    }),
     header: Flags.string({
       char: 'H',
       multiple: true,
-      summary: 'further header, as "Name: value"',
+      summary: 'request header, as "Name: value"; can be repeated',
       helpValue: 'HEADER',
     }),
-    pages: Flags.boolean({ summary: 'follow nextCursor, and print all items' }),
+    pages: Flags.boolean({ summary: 'follow nextCursor and print all items' }),
   }
   protected override readonly mayRepeat = false
 
@@ -62,7 +66,7 @@ export default class Api extends WbCommand {
     const isJson = headers.get('content-type')?.startsWith('application/json')
     const value = isJson ? jsonOf(text) : undefined
     if (value !== undefined) this.output.value(value)
-    else if (this.output.filters) throw new UsageError('the answer is not JSON', ['leave --jq out'])
+    else if (this.output.filters) throw new UsageError('the response is not JSON', ['leave out --jq'])
     else this.output.result(plain(text))
   }
 }

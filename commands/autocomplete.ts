@@ -3,9 +3,9 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { completionOf, installing, shellOf, toType } from '../src/cli/completion/shells.ts'
 
 export default class Autocomplete extends WbCommand {
-  static override summary = 'print a script by which your shell completes wb'
+  static override summary = 'print a shell completion script'
   static override description = [
-    'Commands and flags are completed without asking any runtime. In a terminal it is said what to do with the script. To keep it:',
+    'The script completes commands and flags without a connection to a runtime. In a terminal, this command shows how to use it. To install it permanently:',
     ...Object.values(installing).map(line => `  ${line}`),
   ].join('\n')
   static override examples = ['source <(wb autocomplete bash)', 'wb autocomplete fish >wb.fish']
@@ -13,7 +13,7 @@ export default class Autocomplete extends WbCommand {
     shell: Args.string({
       options: Object.keys(installing),
       ignoreStdin: true,
-      description: 'whose script; left out, that of your shell',
+      description: 'shell to print a script for [your shell]',
     }),
   }
   protected override readonly mindsFolder = false

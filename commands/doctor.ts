@@ -10,12 +10,12 @@ import { examine } from '../src/cli/local.ts'
 import { counted } from '../src/cli/terminal/output.ts'
 
 export default class Doctor extends WbCommand {
-  static override summary = 'say whether all that wb needs is in order, and what to type where it is not'
+  static override summary = 'check your setup and suggest fixes'
   static override description =
-    'Looks at this machine, its configuration and data directory, the runtime, who you are there, the keychain, clocks and providers. A failure is status 1; a warning is not.'
+    'Checks this machine, its configuration and data directory, the runtime, your identity, the keychain, clocks and providers. The exit status is 1 if a check fails, but not for warnings.'
   static override examples = ['wb doctor', 'wb doctor --deep', 'wb doctor --deep --json']
   static override flags = {
-    deep: Flags.boolean({ summary: 'look through the whole store for damage and for what nothing holds' }),
+    deep: Flags.boolean({ summary: 'check the whole store for damage and orphaned data' }),
   }
   /** It is a check. */
   protected override readonly mindsFolder = false
@@ -31,7 +31,7 @@ export default class Doctor extends WbCommand {
     const store =
       flags.deep && local
         ? await this.waitFor(
-            'looking through the store',
+            'checking the store',
             lookThroughStore(profile, looked.server, examine(profile, local)),
           )
         : { checks: [] }
@@ -51,7 +51,7 @@ export default class Doctor extends WbCommand {
       return
     }
     if (failures > 0) throw new PartlyFailed(`${counted(failures, 'problem')} found`)
-    output.note(doubts === 0 ? '  ✓ nothing wrong' : `  ✓ nothing failed, ${counted(doubts, 'warning')}`)
-    if (!isDeep) output.note('  wb doctor --deep    looks through the store, too')
+    output.note(doubts === 0 ? '  ✓ no problems found' : `  ✓ no failures, ${counted(doubts, 'warning')}`)
+    if (!isDeep) output.note('  wb doctor --deep    also checks the store')
   }
 }

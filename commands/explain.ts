@@ -8,7 +8,9 @@ import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../s
 export default class Explain extends WbCommand {
   static override summary = 'explain an error code, or list them all'
   static override examples = ['wb explain kb_name_taken', 'wb explain']
-  static override args = { code: Args.string({ description: 'code that stands in an error, in brackets' }) }
+  static override args = {
+    code: Args.string({ description: 'error code, as shown in parentheses in an error message' }),
+  }
   protected override readonly mindsFolder = false
 
   async run() {

@@ -11,7 +11,7 @@ import { givenToken, signIn } from '../src/cli/sign-in/sign-in.ts'
 export default class Login extends WbCommand {
   static override summary = 'sign in to a runtime'
   static override description =
-    'Asks the runtime how people sign in: in a browser, with a code to type there, or with an API key. The login is kept in the keychain of this system.'
+    'The runtime decides how you sign in: with a code in a browser, or with an API key. The login is stored in the keychain of this system.'
   static override examples = [
     'wb login https://wb.example.com',
     'wb login https://wb.example.com --profile work',
@@ -23,20 +23,20 @@ export default class Login extends WbCommand {
   static override flags = {
     'with-token': Flags.boolean({ summary: 'read an API key or an access token from stdin' }),
     'insecure-storage': Flags.boolean({
-      summary: 'keep the login in a file that you alone can read, not in the keychain',
+      summary: 'store the login in a file that only you can read, not in the keychain',
     }),
   }
   protected override readonly makesProfile = true
   /** Mostly an address is named, and then no file of the folder matters. */
   protected override readonly mindsFolder = false
-  protected override interruptedAs = 'interrupted; nothing was kept'
+  protected override interruptedAs = 'interrupted; nothing was stored'
 
   async run() {
     const { args, flags } = await this.parse(Login)
     if (args.url !== undefined) this.talkToUrl(args.url)
     const { profile, session, output, progress, signal } = this
     requireLoginPlace(profile)
-    const ways = await this.waitFor('asking how to sign in', askWays(session.stranger, profile))
+    const ways = await this.waitFor('checking how to sign in', askWays(session.stranger, profile))
     if (asksNobody(ways)) {
       await useRuntime(profile, undefined)
       for (const line of openNotes(profile, (await session.runtime()).kind)) output.note(line)

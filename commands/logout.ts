@@ -8,16 +8,16 @@ import { dropLogin, dropOrphans } from '../src/cli/sign-in/keep.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 export default class Logout extends WbCommand {
-  static override summary = 'forget the login of a runtime'
+  static override summary = 'sign out of a runtime'
   static override description =
-    'The session at the identity provider goes on, and a key stays what it is: wb keys revoke ends a key.'
+    'This does not end your session at the identity provider, and does not revoke an API key. To revoke a key, use wb keys revoke.'
   static override examples = ['wb logout', 'wb logout https://wb.example.com', 'wb logout --all']
   static override args = {
     url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the one in use]' }),
   }
   static override flags = {
-    all: Flags.boolean({ summary: 'every login of every profile' }),
-    forget: Flags.boolean({ summary: 'also where the keychain does not answer, which then keeps an entry' }),
+    all: Flags.boolean({ summary: 'sign out of all runtimes in all profiles' }),
+    forget: Flags.boolean({ summary: 'sign out even if the keychain is not available; its entry is kept' }),
   }
   protected override readonly mindsFolder = false
 
@@ -32,14 +32,14 @@ export default class Logout extends WbCommand {
     }
     const orphans = flags.all ? await this.dropOrphans(logins) : []
     for (const runtime of orphans)
-      this.output.note(`  ✓ removed what was left of a login to ${plainLine(runtime)}`)
+      this.output.note(`  ✓ removed an unused keychain entry for ${plainLine(runtime)}`)
     if (this.output.json)
       return this.output.value(logins.map(({ profile, runtime }) => ({ profile, runtime })))
     for (const { runtime, who } of logins)
-      this.output.note(`  ✓ signed out of ${plainLine(runtime)}, where you were ${plainLine(who)}`)
+      this.output.note(`  ✓ signed out of ${plainLine(runtime)} (${plainLine(who)})`)
     if (logins.length === 0 && orphans.length === 0)
       this.output.note(
-        flags.all ? '  nobody is signed in' : `  nobody is signed in to ${runtimeKey(this.profile)}`,
+        flags.all ? '  you are not signed in' : `  you are not signed in to ${runtimeKey(this.profile)}`,
       )
     if (this.profile.urlFrom === 'profile')
       this.output.note(

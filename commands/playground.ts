@@ -12,22 +12,22 @@ import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
 const whereFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as const
 
 export default class Playground extends WbCommand {
-  static override summary = 'search as you type, and try how passages are ranked'
+  static override summary = 'search as you type and try ranking options'
   static override description =
-    'Fills the terminal until you leave with ctrl+c. Esc goes to the settings; ? there lists all keys.'
+    'Uses the whole terminal. Press Esc for the settings, ? in the settings for a list of keys, and Ctrl-C to leave.'
   static override examples = ['wb playground', 'wb playground handbook', 'wb playground handbook "refunds"']
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or id; left out, the only one or one from a list',
+      description: 'knowledge base, by name or ID [the only one, or one you choose]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask at once' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(Playground)
     if (!this.output.interactive || !this.canAsk)
-      throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    needs none'])
+      throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    works without one'])
     const { client, session, signal, output, io } = this
     const { workspaceId, name } = await this.waitFor('looking', this.workspace())
     const port = new RuntimePort(client, workspaceId, io.clock)

@@ -14,16 +14,16 @@ import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 const narrow = 72
 
 export default class Quickstart extends WbCommand {
-  static override summary = 'from nothing to a cited answer, over your folder or the documents of Workbase'
+  static override summary = 'get a cited answer from your folder or sample documents'
   static override description =
-    'Makes the workspace demo and a knowledge base in it. Running it again does no harm.'
+    'Creates the workspace demo with a knowledge base, ingests the documents, and searches them. You can safely run it again.'
   static override examples = ['wb quickstart', 'wb quickstart ./docs "how do refunds work"']
   static override args = {
     folder: Args.string({
       ignoreStdin: true,
-      description: 'what to read; left out, the documents of Workbase',
+      description: 'folder to ingest [the documents of Workbase]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask' }),
   }
 
   async run() {

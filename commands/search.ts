@@ -5,7 +5,7 @@ import { refuseUnclear } from '../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../src/cli/passages/search-command.ts'
 
 export default class Search extends SearchCommand {
-  static override summary = 'find passages in every knowledge base of the workspace'
+  static override summary = 'search all knowledge bases of the workspace'
   static override examples = [
     'wb search "how do refunds work"',
     'wb search "how do refunds work" --kb handbook --limit 3',
@@ -13,10 +13,10 @@ export default class Search extends SearchCommand {
   static override strict = false
   static override usage = 'search QUESTION'
   static override args = {
-    question: Args.string({ ignoreStdin: true, description: 'what to ask, in words or a sentence' }),
+    question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
   }
   static override flags = {
-    kb: Flags.string({ char: 'k', summary: 'search this knowledge base alone' }),
+    kb: Flags.string({ char: 'k', summary: 'search only this knowledge base' }),
     ...searchFlags,
   }
 

@@ -13,16 +13,16 @@ import { WbError } from '../src/contract/errors.ts'
 const everyMs = 2_000
 
 export default class Status extends WbCommand {
-  static override summary = 'show the runtime, the workspace, what is in it, its jobs, and who you are'
+  static override summary = 'show the runtime, workspace, jobs and your identity'
   static override examples = ['wb status', 'wb status --json']
   static override flags = {
-    watch: Flags.boolean({ summary: 'show it anew every 2 seconds, until Ctrl-C' }),
+    watch: Flags.boolean({ summary: 'refresh every 2 seconds until Ctrl-C' }),
   }
 
   async run() {
     const { flags } = await this.parse(Status)
     if (flags.watch && !this.output.interactive)
-      throw new UsageError('--watch draws on a terminal, and standard output is none', ['wb status'])
+      throw new UsageError('--watch needs a terminal as standard output', ['wb status'])
     const seen = await this.waitFor('looking', this.look())
     if (flags.watch) return this.watch(seen)
     this.output.fields(seen.status, statusFields(seen))
@@ -37,7 +37,7 @@ export default class Status extends WbCommand {
   private async watch(first: Seen): Promise<void> {
     const { output, signal } = this
     const screen = new Redrawn(this.io.stdout)
-    const ends = output.style.dim('  Ctrl-C ends it')
+    const ends = output.style.dim('  Ctrl-C to stop')
     const draw = (lines: readonly string[]) => screen.show([...lines, ends])
     draw(output.fieldLines(statusFields(first)))
     while (await this.goesOn()) {

@@ -14,7 +14,7 @@ const types: Record<Me['type'], string> = {
 }
 
 export default class Whoami extends WbCommand {
-  static override summary = 'say who you are to the runtime, in one line'
+  static override summary = 'show your identity at the runtime in one line'
   static override examples = ['wb whoami', 'wb whoami --json']
 
   async run() {

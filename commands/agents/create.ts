@@ -11,17 +11,19 @@ import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents, agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsCreate extends WbCommand {
-  static override summary = 'create an agent, by its own words or from a template'
+  static override summary = 'create an agent from a prompt or a template'
   static override examples = [
     'wb agents create --template sage',
     'wb agents create support --template bobby --kb handbook',
     'wb agents create clerk --prompt "Answer in one sentence." --tool search_kb --tool list_kbs',
   ]
-  static override args = { name: Args.string({ description: "what it is called; the template's own" }) }
+  static override args = {
+    name: Args.string({ description: 'name of the agent [the name of the template]' }),
+  }
   static override flags = {
     template: Flags.string({
       char: 't',
-      summary: 'template to begin with; wb agents templates lists them',
+      summary: 'template to start from; wb agents templates lists them',
       helpValue: 'NAME',
     }),
     ...agentFlags,
@@ -44,7 +46,7 @@ export default class AgentsCreate extends WbCommand {
       ...samplingFields(flags),
     }
     const made = await this.client.call(agents.create, { params: { workspaceId }, body })
-    this.output.made(made, made.agentId, `agent ${made.name}`)
+    this.output.made(made, made.agentId, `created agent ${made.name}`)
     this.output.next(`wb chat ${shellWord(made.name)}`)
   }
 

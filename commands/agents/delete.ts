@@ -10,9 +10,9 @@ import { conversations } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class AgentsDelete extends WbCommand {
-  static override summary = 'delete an agent with its conversations'
+  static override summary = 'delete an agent and its conversations'
   static override examples = ['wb agents delete Maven', 'wb agents delete Maven --yes']
-  static override args = { agent: existing(anAgent, 'name or id') }
+  static override args = { agent: existing(anAgent, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {

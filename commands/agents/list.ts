@@ -25,7 +25,7 @@ export default class AgentsList extends WbCommand {
         'LLM service': { of: ({ llmServiceId: id }) => id && (nameIn(answering, id) ?? id) },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
-      empty: [`no agents in workspace ${name}; make one:`, '  wb agents create --template bobby'],
+      empty: [`no agents in workspace ${name}; create one:`, '  wb agents create --template bobby'],
       total,
     })
   }

@@ -5,9 +5,9 @@ import { namesOf } from '../../src/cli/find/names.ts'
 import { agentFields } from '../../src/cli/shown/agent.ts'
 
 export default class AgentsShow extends WbCommand {
-  static override summary = 'show an agent, and what it is told'
+  static override summary = 'show an agent and its settings'
   static override examples = ['wb agents show Bobby', 'wb agents show Bobby --json | jq .toolIds']
-  static override args = { agent: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { agent: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(AgentsShow)

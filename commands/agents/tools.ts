@@ -5,7 +5,7 @@ import { waitingAt, waitingLines } from '../../src/cli/mcp/waiting.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsTools extends WbCommand {
-  static override summary = 'list the tools that agents can be given'
+  static override summary = 'list the tools that agents can use'
   static override examples = ['wb agents tools', 'wb agents tools --json | jq length']
 
   async run() {
@@ -15,7 +15,7 @@ export default class AgentsTools extends WbCommand {
       this.client.call(agents.tools, { params: { workspaceId } }),
       this.output.json ? [] : this.waiting(workspaceId),
     ])
-    const [{ items }, waiting] = await this.waitFor('asking tool servers', asked)
+    const [{ items }, waiting] = await this.waitFor('querying MCP servers', asked)
     this.output.list(items, {
       columns: {
         id: { of: row => row.id, piped: true },

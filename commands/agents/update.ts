@@ -9,20 +9,20 @@ import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsUpdate extends WbCommand {
-  static override summary = 'change what an agent is called, told, and may use'
+  static override summary = 'change the settings of an agent'
   static override examples = [
     'wb agents update Maven --kb handbook',
     'wb agents update Maven --prompt "Explain it to a newcomer." --tool search_kb',
     "wb agents update Maven --rule 'mcp:*=ask'",
     'wb agents update Maven --no-kb --no-tool --no-rule',
   ]
-  static override args = { agent: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { agent: Args.string({ description: 'name or ID [the only one]' }) }
   static override flags = {
-    name: Flags.string({ summary: 'what it is called from now on' }),
+    name: Flags.string({ summary: 'new name' }),
     ...agentFlags,
-    'no-kb': Flags.boolean({ summary: 'all knowledge bases again', exclusive: ['kb'] }),
-    'no-tool': Flags.boolean({ summary: 'every built-in tool again', exclusive: ['tool'] }),
-    'no-rule': Flags.boolean({ summary: 'no rules for tools any more', exclusive: ['rule'] }),
+    'no-kb': Flags.boolean({ summary: 'search all knowledge bases again', exclusive: ['kb'] }),
+    'no-tool': Flags.boolean({ summary: 'use every built-in tool again', exclusive: ['tool'] }),
+    'no-rule': Flags.boolean({ summary: 'remove all tool rules', exclusive: ['rule'] }),
     'no-sampling': Flags.boolean({
       summary: 'clear temperature, top-p, reasoning effort and stop',
       exclusive: ['temperature', 'top-p', 'reasoning-effort', 'stop'],
@@ -49,7 +49,7 @@ export default class AgentsUpdate extends WbCommand {
       toolRules: flags['no-rule'] ? {} : await toolRules(this.resolving, workspaceId, rule),
     }
     const changed = await this.client.call(agents.update, { params: { workspaceId, agentId }, body })
-    this.output.made(changed, agentId, `changed agent ${changed.name}`)
+    this.output.made(changed, agentId, `updated agent ${changed.name}`)
     if (llm !== undefined) this.output.next(`wb chat ${shellWord(changed.name)}`)
   }
 }

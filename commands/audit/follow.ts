@@ -7,7 +7,7 @@ import { audit } from '../../src/contract/audit.ts'
 import type { AuditAction, AuditRecord } from '../../src/contract/audit-record.ts'
 
 export default class AuditFollow extends WbCommand {
-  static override summary = 'show what is done and refused as it happens, until Ctrl-C'
+  static override summary = 'show audit records as they are written'
   static override examples = ['wb audit follow', 'wb audit follow --action auth.api_denied --json']
   static override flags = { action: auditFlags.action, all: auditFlags.all }
 
@@ -19,10 +19,10 @@ export default class AuditFollow extends WbCommand {
     const events = follow({
       ...stream,
       signal: this.signal,
-      onLost: waitMs => this.output.note(`  the stream broke off; trying again in ${waitMs / 1_000} s`),
-      onFound: () => this.output.note('  connected again'),
+      onLost: waitMs => this.output.note(`  the connection was lost; reconnecting in ${waitMs / 1_000} s`),
+      onFound: () => this.output.note('  reconnected'),
     })
-    this.output.note(`  following ${where}; Ctrl-C ends it`)
+    this.output.note(`  following ${where}; Ctrl-C to stop`)
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)
   }
 

@@ -6,7 +6,7 @@ import { audit } from '../../src/contract/audit.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class AuditList extends WbCommand {
-  static override summary = 'list what was done and refused, the newest first'
+  static override summary = 'list audit records, newest first'
   static override examples = ['wb audit list --since 1h', 'wb audit list --action auth.api_denied --json']
   static override flags = { ...auditFlags, limit: limitFlag }
 
@@ -19,7 +19,7 @@ export default class AuditList extends WbCommand {
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {
       columns: auditColumns(flags.all),
-      empty: [flags.since || flags.action ? 'nothing of that was done' : 'nothing was done yet'],
+      empty: [flags.since || flags.action ? 'no matching records' : 'no records yet'],
       total,
     })
   }

@@ -7,7 +7,7 @@ import { statusFields, statusJson } from '../../src/cli/sign-in/status-shown.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 
 export default class AuthStatus extends WbCommand {
-  static override summary = 'say which credential is sent, where it came from, why, and what it may do'
+  static override summary = 'show the credential in use and its permissions'
   static override examples = ['wb auth status', 'wb auth status --json']
 
   async run() {
@@ -23,11 +23,13 @@ export default class AuthStatus extends WbCommand {
       tokens: await session.keptTokens?.tokens(),
     }
     output.fields(statusJson(status), statusFields(status))
-    if (caller.kind === 'anybody') output.note(`  ${runtimeKey(profile)} asks nobody who they are`)
+    if (caller.kind === 'anybody') output.note(`  ${runtimeKey(profile)} does not require a credential`)
     if (caller.kind !== 'stranger') return
     this.exitCode = exit.notAllowed
     if (output.json) return
-    output.note(`  ${runtimeKey(profile)} does not know you: ${plainLine(caller.refusal.message)}`)
+    output.note(
+      `  ${runtimeKey(profile)} does not accept your credential: ${plainLine(caller.refusal.message)}`,
+    )
     output.note(`  ${loginLine(profile)}`)
   }
 }

@@ -3,7 +3,7 @@ import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
 import { locateConfig } from '../../src/cli/local.ts'
 
 export default class ConfigPath extends WbCommand {
-  static override summary = 'print which configuration file is in force'
+  static override summary = 'print the path of the configuration file in use'
   static override examples = ['wb config path', 'wb config path --config ./workbase.yaml']
 
   async run() {
@@ -12,7 +12,7 @@ export default class ConfigPath extends WbCommand {
     const found = await locateConfig(this.profile)
     if (this.output.json) this.output.value({ path: found.path, origin: found.origin })
     else if (found.path) this.output.result(found.path)
-    else this.output.note('  no configuration file; every key has its default')
+    else this.output.note('  no configuration file; all keys have their default values')
     for (const line of strangers(found)) this.output.note(line)
   }
 }

@@ -3,7 +3,7 @@ import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
 import { readConfig } from '../../src/cli/local.ts'
 
 export default class ConfigShow extends WbCommand {
-  static override summary = 'show every value and where it came from; never secrets'
+  static override summary = 'show configuration values and their sources'
   static override examples = [
     'wb config show',
     'wb config show --json | jq \'.[] | select(.source != "default")\'',

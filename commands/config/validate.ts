@@ -7,7 +7,7 @@ import { locateConfig } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ConfigValidate extends WbCommand {
-  static override summary = 'check the configuration and list all that is wrong with it'
+  static override summary = 'check the configuration and list its errors'
   static override examples = ['wb config validate', 'wb config validate --config ./workbase.yaml']
 
   async run() {
@@ -26,7 +26,7 @@ export default class ConfigValidate extends WbCommand {
     for (const line of strangers(found)) this.output.note(line)
     const name = found.path ?? 'the defaults'
     if (problems.length > 0) throw new PartlyFailed(`${name}: ${counted(problems.length, 'problem')}`)
-    const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'caution')}` : 'nothing wrong'
+    const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'warning')}` : 'no problems'
     this.output.note(`  ✓ ${name}: ${beside}`)
   }
 }

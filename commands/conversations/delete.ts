@@ -9,12 +9,12 @@ import { conversations, messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsDelete extends WbCommand {
-  static override summary = 'delete a conversation with its messages'
+  static override summary = 'delete a conversation and its messages'
   static override examples = [
     'wb conversations delete "Refund window"',
     'wb conversations delete "Refund window" --yes',
   ]
-  static override args = { conversation: existing(aConversation, 'title or id') }
+  static override args = { conversation: existing(aConversation, 'title or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {

@@ -10,19 +10,19 @@ import { messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsExport extends WbCommand {
-  static override summary = 'print a conversation as Markdown or JSON, with what it cites'
+  static override summary = 'print a conversation as Markdown or JSON'
   static override examples = [
     'wb conversations export "Refund window" > refunds.md',
     'wb conversations export "Refund window" --format json',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+    conversation: Args.string({ description: 'title or ID [the only one]' }),
   }
   static override flags = {
     format: Flags.option({
       options: ['markdown', 'json'] as const,
       default: 'markdown' as const,
-      summary: 'what to print; json is what --json prints',
+      summary: 'output format; json is the same as --json',
     })(),
   }
 

@@ -6,19 +6,19 @@ import { conversations } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsList extends WbCommand {
-  static override summary = 'list conversations, the newest first'
+  static override summary = 'list conversations, newest first'
   static override examples = [
     'wb conversations list',
     'wb conversations list --agent Bobby --limit 10',
     'wb conversations list --search refund --sort activity',
   ]
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'with this agent only, by name or id' }),
-    search: Flags.string({ summary: 'words that the title contains' }),
+    agent: Flags.string({ char: 'a', summary: 'only conversations with this agent, by name or ID' }),
+    search: Flags.string({ summary: 'only conversations whose title contains these words' }),
     sort: Flags.option({
       options: ['created', 'activity'] as const,
       default: 'created' as const,
-      summary: 'order: newest first, or last used first',
+      summary: 'sort by creation or by last activity, newest first',
     })(),
     limit: limitFlag,
   }

@@ -11,7 +11,7 @@ export default class ConversationsRename extends WbCommand {
     'wb conversations rename Refunds --title "Refund window"',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+    conversation: Args.string({ description: 'title or ID [the only one]' }),
   }
   static override flags = { title: Flags.string({ summary: 'new title', required: true }) }
 

@@ -15,13 +15,13 @@ import { limits } from '../../src/contract/limits.ts'
 const indent = '    '
 
 export default class ConversationsShow extends WbCommand {
-  static override summary = 'show a conversation with its messages'
+  static override summary = 'show a conversation and its messages'
   static override examples = [
     'wb conversations show "Refund window"',
     'wb conversations show "Refund window" --json | jq .messages',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+    conversation: Args.string({ description: 'title or ID [the only one]' }),
   }
   static override flags = { limit: limitFlag }
 

@@ -12,12 +12,12 @@ import { wrapLine } from '../../src/cli/terminal/wrap.ts'
 const indent = '     '
 
 export default class DocumentsChunks extends WbCommand {
-  static override summary = 'show the chunks of a document, in order'
+  static override summary = 'show the chunks of a document'
   static override description =
-    'With the number of a passage of the last search, the list begins at that passage. Otherwise it has all chunks.'
+    'With the number of a passage from the last search, the list starts at that passage. Otherwise it contains all chunks.'
   static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
-    document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
+    document: existing(aDocument, 'ID, file name, source ID, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, limit: limitFlag }
 

@@ -20,7 +20,7 @@ export default class DocumentsDelete extends WbCommand {
   static override usage = 'documents delete DOCUMENT…'
   static override strict = false
   static override args = {
-    document: existing(aDocument, 'id, file name or source id; several may be named'),
+    document: existing(aDocument, 'ID, file name or source ID; can be repeated'),
   }
   static override flags = { kb: kbFlag, yes: yesFlag }
 

@@ -10,9 +10,12 @@ export default class DocumentsList extends WbCommand {
   static override summary = 'list the documents of a knowledge base'
   static override examples = ['wb documents list handbook', 'wb documents list handbook --limit 10 --json']
   static override args = {
-    kb: Args.string({ description: 'knowledge base, by name or id; the only one when left out' }),
+    kb: Args.string({ description: 'knowledge base, by name or ID [the only one]' }),
   }
-  static override flags = { kb: Flags.string({ char: 'k', summary: 'the same as KB' }), limit: limitFlag }
+  static override flags = {
+    kb: Flags.string({ char: 'k', summary: 'alternative to the argument KB' }),
+    limit: limitFlag,
+  }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsList)
@@ -28,7 +31,7 @@ export default class DocumentsList extends WbCommand {
         chunks: { of: row => row.chunkTotal, as: 'count' },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
-      empty: [`no documents in ${name} yet; add some:`, `  wb kb ingest ${name} ./my-folder`],
+      empty: [`no documents in ${name} yet; ingest some:`, `  wb kb ingest ${name} ./my-folder`],
       total,
     })
   }

@@ -9,16 +9,16 @@ import { documentFields, documentName } from '../../src/cli/shown/resources.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 
 export default class DocumentsShow extends WbCommand {
-  static override summary = 'show a passage in its context, or a document'
+  static override summary = 'show a passage in context, or a document'
   static override description =
-    'With the number of a passage of the last search, shows that passage in its section. Otherwise shows the fields of the document. In a pipe, a passage is plain text.'
+    'With the number of a passage from the last search, shows that passage in its section. Otherwise shows the fields of the document. In a pipe, a passage is plain text.'
   static override examples = [
     'wb documents show 2',
     'wb documents show 2 --full',
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
-    document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
+    document: existing(aDocument, 'ID, file name, source ID, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, full: Flags.boolean({ summary: 'show the whole text' }) }
 

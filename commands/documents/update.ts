@@ -9,28 +9,36 @@ import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsUpdate extends WbCommand {
-  static override summary = 'change the metadata of a document, or for whom it is meant'
+  static override summary = 'change the metadata or audience of a document'
   static override description =
-    'The chunks of the document change with it. For whom it is meant is kept, and hides nothing yet.'
+    'The chunks of the document are changed too. The audience is stored, but does not restrict access yet.'
   static override examples = [
     'wb documents update guide/keys.md --set team=platform --unset draft',
     'wb documents update guide/keys.md --visible-to ann --visible-to bob',
     'wb documents update guide/keys.md --visible-to "*"',
   ]
   static override args = {
-    document: existing(aDocument, 'id, file name or source id'),
+    document: existing(aDocument, 'ID, file name or source ID'),
   }
   static override flags = {
     kb: kbFlag,
-    set: Flags.string({ multiple: true, summary: 'a field of its metadata', helpValue: 'NAME=TEXT' }),
-    unset: Flags.string({ multiple: true, summary: 'a field to take out', helpValue: 'NAME' }),
+    set: Flags.string({
+      multiple: true,
+      summary: 'set a metadata field; can be repeated',
+      helpValue: 'NAME=TEXT',
+    }),
+    unset: Flags.string({
+      multiple: true,
+      summary: 'remove a metadata field; can be repeated',
+      helpValue: 'NAME',
+    }),
     'visible-to': Flags.string({
       multiple: true,
       exclusive: ['admins-only'],
-      summary: 'all principals that it is meant for, or * for everyone',
+      summary: 'principal in the audience, or * for everyone; can be repeated',
       helpValue: 'ID',
     }),
-    'admins-only': Flags.boolean({ summary: 'mean it for admins alone' }),
+    'admins-only': Flags.boolean({ summary: 'limit the audience to admins' }),
   }
 
   async run() {
@@ -46,6 +54,6 @@ export default class DocumentsUpdate extends WbCommand {
       params: { workspaceId, knowledgeBaseId, documentId },
       body: { ...(flags.set || flags.unset ? { metadata } : {}), visibleTo },
     })
-    this.output.made(changed, documentId, `changed document ${plainLine(documentName(changed))}`)
+    this.output.made(changed, documentId, `updated document ${plainLine(documentName(changed))}`)
   }
 }

@@ -8,16 +8,16 @@ import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersCreate extends WbCommand {
-  static override summary = 'save a filter of a knowledge base under a name'
+  static override summary = 'save a search filter for a knowledge base'
   static override examples = [
     'wb filters create english --kb handbook --where lang=en',
     `wb filters create recent --kb handbook --filter '{"year":{"$gte":1960}}'`,
   ]
-  static override args = { name: Args.string({ required: true, description: 'what it is called' }) }
+  static override args = { name: Args.string({ required: true, description: 'name of the filter' }) }
   static override flags = {
     kb: baseFlag,
     ...conditionFlags,
-    description: Flags.string({ summary: 'what it keeps' }),
+    description: Flags.string({ summary: 'description of the filter' }),
   }
 
   async run() {

@@ -12,7 +12,7 @@ export default class FiltersDelete extends WbCommand {
     'wb filters delete english --kb handbook',
     'wb filters delete english --kb handbook --yes',
   ]
-  static override args = { filter: existing(aFilter, 'name or id') }
+  static override args = { filter: existing(aFilter, 'name or ID') }
   static override flags = { kb: baseFlag, yes: yesFlag }
 
   async run() {

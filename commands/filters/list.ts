@@ -9,7 +9,7 @@ export default class FiltersList extends WbCommand {
   static override summary = 'list the saved filters of a knowledge base'
   static override examples = ['wb filters list handbook', 'wb filters list handbook --json']
   static override args = {
-    kb: Args.string({ description: 'knowledge base, by name or id; the only one when left out' }),
+    kb: Args.string({ description: 'knowledge base, by name or ID [the only one]' }),
   }
   static override flags = { kb: baseFlag, limit: limitFlag }
 
@@ -27,7 +27,7 @@ export default class FiltersList extends WbCommand {
         updated: { of: row => row.updatedAt, as: 'time' },
       },
       empty: [
-        `no saved filters in ${name} yet; save one:`,
+        `no saved filters in ${name} yet; create one:`,
         `  wb filters create english --kb ${name} --where lang=en`,
       ],
       total,

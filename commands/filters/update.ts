@@ -5,7 +5,7 @@ import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersUpdate extends WbCommand {
-  static override summary = 'change the name, description or condition of a saved filter'
+  static override summary = 'change a saved filter'
   static override examples = [
     'wb filters update english --kb handbook --where lang=en --where lang=en-GB',
     'wb filters update english --kb handbook --description "British and other"',
@@ -13,8 +13,8 @@ export default class FiltersUpdate extends WbCommand {
   static override args = { filter: filterArg }
   static override flags = {
     kb: baseFlag,
-    name: Flags.string({ summary: 'what it is called from now on' }),
-    description: Flags.string({ summary: 'what it keeps' }),
+    name: Flags.string({ summary: 'new name' }),
+    description: Flags.string({ summary: 'description of the filter' }),
     ...conditionFlags,
   }
 
@@ -30,6 +30,6 @@ export default class FiltersUpdate extends WbCommand {
     )
     const params = { workspaceId, knowledgeBaseId, knowledgeFilterId }
     const changed = await this.client.call(filters.update, { params, body })
-    this.output.made(changed, knowledgeFilterId, `changed filter ${changed.name}`)
+    this.output.made(changed, knowledgeFilterId, `updated filter ${changed.name}`)
   }
 }

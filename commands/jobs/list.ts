@@ -6,7 +6,7 @@ import { jobs } from '../../src/contract/jobs.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class JobsList extends WbCommand {
-  static override summary = 'list the jobs of a workspace, the newest first'
+  static override summary = 'list the jobs of a workspace, newest first'
   static override examples = ['wb jobs list', 'wb jobs list --limit 10 --json']
   static override flags = { limit: limitFlag }
 
@@ -28,10 +28,7 @@ export default class JobsList extends WbCommand {
         document: { of: row => places.of(row).document, as: 'free' },
         'knowledge base': { of: row => places.of(row).base },
       },
-      empty: [
-        `no jobs in ${name} yet; leave some work to one:`,
-        '  wb kb ingest handbook ./my-folder --async',
-      ],
+      empty: [`no jobs in ${name} yet; start one:`, '  wb kb ingest handbook ./my-folder --async'],
       total,
     })
   }

@@ -5,7 +5,7 @@ import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
 import { watchJob } from '../../src/cli/jobs/watch-job.ts'
 
 export default class JobsWatch extends WbCommand {
-  static override summary = 'follow a job to its end; status 1 when it fails'
+  static override summary = 'wait for a job to end and show its progress'
   static override examples = ['wb jobs watch', 'wb jobs watch $(wb jobs list --limit 1 | cut -f1) --json']
   static override args = { job: jobArg }
 

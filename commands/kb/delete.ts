@@ -9,9 +9,9 @@ import { kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class KbDelete extends WbCommand {
-  static override summary = 'delete a knowledge base with its documents'
+  static override summary = 'delete a knowledge base and its documents'
   static override examples = ['wb kb delete handbook', 'wb kb delete handbook --yes']
-  static override args = { name: existing(aKnowledgeBase, 'name or id') }
+  static override args = { name: existing(aKnowledgeBase, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {

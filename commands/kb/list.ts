@@ -21,7 +21,7 @@ export default class KbList extends WbCommand {
         status: { of: row => row.status },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
-      empty: [`no knowledge bases in workspace ${name} yet; make the first one:`, '  wb kb create handbook'],
+      empty: [`no knowledge bases in workspace ${name} yet; create one:`, '  wb kb create handbook'],
       total,
     })
   }

@@ -5,7 +5,7 @@ import { refuseUnclear } from '../../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../../src/cli/passages/search-command.ts'
 
 export default class KbSearch extends SearchCommand {
-  static override summary = 'find passages in a knowledge base, or in all'
+  static override summary = 'search a knowledge base, or all of them'
   static override examples = [
     'wb kb search handbook "how do refunds work"',
     'wb kb search --all "how do refunds work"',
@@ -16,9 +16,9 @@ export default class KbSearch extends SearchCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or id; without it, the only one, or your choice of several',
+      description: 'knowledge base, by name or ID [the only one, or one you choose]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask, in words or a sentence' }),
+    question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
   }
   static override flags = {
     all: Flags.boolean({ summary: 'search every knowledge base of the workspace' }),

@@ -8,9 +8,9 @@ import { kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class KbShow extends WbCommand {
-  static override summary = 'show a knowledge base, and how far its embedder is'
+  static override summary = 'show a knowledge base and the state of its embedder'
   static override examples = ['wb kb show handbook', 'wb kb show handbook --json | jq .embedder.state']
-  static override args = { name: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(KbShow)

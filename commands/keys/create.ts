@@ -12,35 +12,37 @@ import { apiKeys } from '../../src/contract/keys.ts'
 import { roles, scopes } from '../../src/contract/scopes.ts'
 
 export default class KeysCreate extends WbCommand {
-  static override summary = 'make a key; its token is printed this once'
+  static override summary = 'create an API key and print its token once'
   static override examples = [
     'wb keys create ci --role viewer --expires 90d',
     'wb keys create loader --scope write:ingest --write loader.key',
   ]
   static override args = {
-    label: Args.string({ required: true, description: 'what the key is for; names it later' }),
+    label: Args.string({ required: true, description: 'label that describes the purpose of the key' }),
   }
   static override flags = {
     role: Flags.option({
       options: roles,
-      summary: 'what it may do [read and write]',
+      summary: 'role of the key [read and write access]',
       exclusive: ['scope'],
     })(),
     scope: Flags.option({
       options: scopes,
       multiple: true,
-      summary: 'the same by single scopes; may be given again',
+      summary: 'scope instead of a role; can be repeated',
       helpValue: 'SCOPE',
     })(),
-    expires: Flags.string({ summary: 'until when: 90d, 2030-01-31', helpValue: 'WHEN' }),
-    principal: Flags.string({ summary: 'who it is under row-level access', helpValue: 'ID' }),
+    expires: Flags.string({ summary: 'expiration: 90d, 2030-01-31 [never]', helpValue: 'WHEN' }),
+    principal: Flags.string({
+      summary: 'principal that the key acts as with row-level access',
+      helpValue: 'ID',
+    }),
     ...tokenFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(KeysCreate)
-    if (args.label.trim() === '')
-      throw new UsageError('LABEL is empty: what is the key for?', ['wb keys create ci --role viewer'])
+    if (args.label.trim() === '') throw new UsageError('LABEL is empty', ['wb keys create ci --role viewer'])
     const expiresAt = flags.expires && momentAhead('--expires', flags.expires, this.io.clock.now())
     const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
@@ -58,7 +60,7 @@ export default class KeysCreate extends WbCommand {
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     if (others.length > 0)
       this.output.note(
-        `  ! another key named ${plainLine(args.label)} works: ${others.map(({ prefix }) => prefix).join(', ')}`,
+        `  ! another active key is named ${plainLine(args.label)}: ${others.map(({ prefix }) => prefix).join(', ')}`,
       )
   }
 }

@@ -11,10 +11,10 @@ import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRevoke extends WbCommand {
-  static override summary = 'revoke a key: its next request is refused'
+  static override summary = 'revoke an API key'
   static override examples = ['wb keys revoke ci', 'wb keys revoke ci --yes']
   static override args = {
-    key: existing(aKeyInUse, 'label, prefix or id'),
+    key: existing(aKeyInUse, 'label, prefix or ID'),
   }
   static override flags = { yes: yesFlag }
 
@@ -45,7 +45,7 @@ export default class KeysRevoke extends WbCommand {
     for (const older of await everything(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
         this.output.warn(
-          `  ! ${older.prefix}, which it replaced, works ${lasting(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
+          `  ! ${older.prefix}, which this key replaced, works ${lasting(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
         )
   }
 }

@@ -11,13 +11,13 @@ import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRotate extends WbCommand {
-  static override summary = 'make the successor of a key; the old token works on for a while'
+  static override summary = 'rotate an API key'
   static override examples = ['wb keys rotate ci', 'wb keys rotate deploy --grace 0 --write deploy.key']
   static override args = {
-    key: existing(aKeyInUse, 'label, prefix or id'),
+    key: existing(aKeyInUse, 'label, prefix or ID'),
   }
   static override flags = {
-    grace: Flags.string({ summary: 'for how long the old token works on; 0 ends it now [24h]' }),
+    grace: Flags.string({ summary: 'grace period of the old token; 0 ends it now [24h]' }),
     ...tokenFlags,
   }
 

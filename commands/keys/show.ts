@@ -5,10 +5,10 @@ import { findKey } from '../../src/cli/find/key.ts'
 import { keyFields } from '../../src/cli/shown/key.ts'
 
 export default class KeysShow extends WbCommand {
-  static override summary = 'show a key: what it may do, and when it was last used'
+  static override summary = 'show an API key and its permissions'
   static override examples = ['wb keys show ci', 'wb keys show ci --json']
   static override args = {
-    key: existing(aKey, 'label, prefix or id'),
+    key: existing(aKey, 'label, prefix or ID'),
   }
 
   async run() {

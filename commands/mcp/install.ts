@@ -16,9 +16,9 @@ import {
 import { keyGiven, keyLines } from '../../src/cli/mcp/key.ts'
 
 export default class McpInstall extends WbCommand {
-  static override summary = 'print what an MCP client needs to start wb mcp serve'
+  static override summary = 'print or install the configuration for an MCP client'
   static override description =
-    'With `--write`, the entry is added to the configuration of the client; other entries are kept. No key is written without `--include-key`: the command uses your login, or the WB_API_KEY that the client passes on. If the runtime requires a key, the output says how to give it.'
+    'With `--write`, the entry is added to the configuration of the client, and other entries are kept. Without `--include-key`, no key is written: `wb mcp serve` uses your login, or WB_API_KEY if the client passes it on. If the runtime requires a key, the output explains how to provide it.'
   static override examples = [
     'wb mcp install',
     'wb mcp install cursor --write --yes',
@@ -32,10 +32,10 @@ export default class McpInstall extends WbCommand {
       options: allowances,
       multiple: true,
       delimiter: ',',
-      summary: 'have these tools offered too',
+      summary: 'also allow these tools',
     })(),
     'include-key': Flags.boolean({ summary: 'write the value of WB_API_KEY into the entry' }),
-    write: Flags.boolean({ summary: 'change the configuration of the client' }),
+    write: Flags.boolean({ summary: 'add the entry to the configuration of the client' }),
     yes: yesFlag,
   }
 
@@ -60,11 +60,11 @@ export default class McpInstall extends WbCommand {
 
   private async write(change: Change, yes: boolean) {
     const { title, path, act, isDone } = change
-    if (isDone) return this.output.note(`  ✓ ${title} has it already, in ${path}`)
+    if (isDone) return this.output.note(`  ✓ ${path} of ${title} already contains the entry`)
     if (!yes && !this.canAsk)
-      throw new UsageError(`this would ${act}`, ['add --yes to go on without being asked'])
+      throw new UsageError(`this would ${act}`, ['add --yes to skip the confirmation'])
     if (!yes && !(await this.agree(`${act}?`))) throw new UsageError('nothing was written', [this.spoken])
     change.write()
-    this.output.note(`  ✓ ${title} starts it from ${path}; restart ${title}`)
+    this.output.note(`  ✓ added the entry to ${path}; restart ${title} to use it`)
   }
 }

@@ -4,7 +4,7 @@ import { allLogins } from '../../src/cli/credentials/logins.ts'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesList extends WbCommand {
-  static override summary = 'list profiles, and who one is in them'
+  static override summary = 'list profiles and their logins'
   static override examples = ['wb profiles list', 'wb profiles list --json']
   protected override readonly mindsFolder = false
 

@@ -14,9 +14,9 @@ import { dropLogin } from '../../src/cli/sign-in/keep.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ProfilesRemove extends WbCommand {
-  static override summary = 'remove a profile and forget its logins'
+  static override summary = 'remove a profile and its logins'
   static override examples = ['wb profiles remove work', 'wb profiles remove work --yes']
-  static override args = { name: Args.string({ required: true, description: 'its name' }) }
+  static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
   static override flags = { yes: yesFlag }
   protected override readonly mindsFolder = false
 
@@ -41,7 +41,7 @@ export default class ProfilesRemove extends WbCommand {
 /** Uses another profile, made where there is none, and then removes the one that was in use. */
 function insteadLine({ current, profiles }: StoredProfiles, yes: boolean): string {
   const others = Object.keys(profiles).filter(name => name !== current)
-  if (others.length === 0 && current === defaultProfile) return 'wb logout    forgets its login'
+  if (others.length === 0 && current === defaultProfile) return 'wb logout    removes its login'
   const other = others.includes(defaultProfile) ? defaultProfile : (others.sort()[0] ?? defaultProfile)
   const made = others.length === 0 ? `wb profiles add ${other} && ` : ''
   return `${made}wb profiles use ${other} && wb profiles remove ${current}${yes ? ' --yes' : ''}`

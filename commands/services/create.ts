@@ -13,18 +13,18 @@ import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class ServicesCreate extends WbCommand {
-  static override summary = 'create a service, by its own fields or from a preset'
+  static override summary = 'create a service from fields or a preset'
   static override examples = [
     'wb services create --preset recursive-char-500',
     'wb services create near --preset ollama-nomic-embed-text',
     'wb services create gateway --type llm --provider openai --model gpt-4o --credential env:TEAM_KEY',
   ]
   static override args = {
-    name: Args.string({ description: "what it is called; the preset's or the model's own" }),
+    name: Args.string({ description: 'name of the service [the name of the preset or model]' }),
   }
   static override flags = {
     type: typeFlag,
-    preset: Flags.string({ summary: 'a service that is known by name, to begin with', helpValue: 'NAME' }),
+    preset: Flags.string({ summary: 'predefined service to start from', helpValue: 'NAME' }),
     ...fieldFlags,
   }
 
@@ -43,14 +43,12 @@ export default class ServicesCreate extends WbCommand {
     const services = new ServiceCalls(this.client, workspaceId)
     await this.allowTwin(aService, name, { type })
     const made = await this.waitFor('creating', services.create(type, { ...body, name }))
-    this.output.made(made.record, made.id, `${kinds[type].one} ${name}`)
+    this.output.made(made.record, made.id, `created ${kinds[type].one} ${name}`)
     const use = useOf(made)
     const agree = this.agree.bind(this)
     const note = (line: string) => this.output.note(line)
     if (type === 'llm')
-      note(
-        `  ${await this.#bindingLine(workspaceId, name)}${this.output.again}    has an agent answer with it`,
-      )
+      note(`  ${await this.#bindingLine(workspaceId, name)}${this.output.again}    makes an agent use it`)
     if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
     await warnOfProblem(services, made, this.output)
   }

@@ -8,12 +8,12 @@ import { typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds } from '../../src/cli/services/kinds.ts'
 
 export default class ServicesDelete extends WbCommand {
-  static override summary = 'delete a service that nothing binds'
+  static override summary = 'delete a service that is not in use'
   static override examples = [
     'wb services delete recursive-char-1000',
     'wb services delete recursive-char-1000 --type chunking --yes',
   ]
-  static override args = { service: existing(aService, 'name or id') }
+  static override args = { service: existing(aService, 'name or ID') }
   static override flags = { type: typeFlag, yes: yesFlag }
 
   async run() {

@@ -8,21 +8,21 @@ import { limits } from '../../src/contract/limits.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
 
 export default class ServicesDisallow extends WbCommand {
-  static override summary = 'withdraw what wb services allow released'
+  static override summary = 'undo wb services allow'
   static override examples = [
     'wb services disallow env:VLLM_KEY --as-operator',
     'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',
   ]
   static override args = {
-    ref: existing(aSecretRelease, 'reference to the secret, or id of the release'),
+    ref: existing(aSecretRelease, 'secret reference, or ID of the release'),
   }
-  static override flags = { host: Flags.string({ summary: 'of several, the one for this host' }) }
+  static override flags = { host: Flags.string({ summary: 'host of the release, if there are several' }) }
 
   async run() {
     const { args, flags } = await this.parse(ServicesDisallow)
     const { releaseId, ref, host } = await this.releaseOf(args.ref, flags.host)
     await this.client.call(secretReleases.delete, { params: { releaseId } })
-    this.output.deleted(releaseId, `${ref} is not released for ${host} any more`)
+    this.output.deleted(releaseId, `${ref} is no longer released for ${host}`)
   }
 
   private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {

@@ -20,7 +20,7 @@ export default class ServicesList extends WbCommand {
     this.output.list(rows, {
       columns: serviceColumns,
       empty: [
-        `no ${flags.type ?? ''} services in workspace ${name}; make one:`.replace('  ', ' '),
+        `no ${flags.type ?? ''} services in workspace ${name}; create one:`.replace('  ', ' '),
         `  wb services create${flags.type ? ` --type ${flags.type}` : ''}`,
       ],
       total,

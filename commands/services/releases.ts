@@ -23,10 +23,7 @@ export default class ServicesReleases extends WbCommand {
         workspace: { of: row => row.workspaceId },
         created: { of: row => row.createdAt, as: 'time' },
       },
-      empty: [
-        'nothing was released beside what the configuration says',
-        '  wb services allow REF --host HOST',
-      ],
+      empty: ['no releases; the configuration may contain others', '  wb services allow REF --host HOST'],
       total,
     })
   }

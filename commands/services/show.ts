@@ -12,7 +12,7 @@ export default class ServicesShow extends WbCommand {
     'wb services show passages',
     'wb services show openrouter-gpt-4o-mini --type llm --json',
   ]
-  static override args = { service: existing(aService, 'name or id') }
+  static override args = { service: existing(aService, 'name or ID') }
   static override flags = { type: typeFlag }
 
   async run() {

@@ -13,8 +13,8 @@ export default class ServicesUpdate extends WbCommand {
     'wb services update passages --max-size 900',
     'wb services update openrouter-gpt-4o-mini --set credentialRef=null --set endpointPath=null',
   ]
-  static override args = { service: existing(aService, 'name or id') }
-  static override flags = { type: typeFlag, name: Flags.string({ summary: 'another name' }), ...fieldFlags }
+  static override args = { service: existing(aService, 'name or ID') }
+  static override flags = { type: typeFlag, name: Flags.string({ summary: 'new name' }), ...fieldFlags }
 
   async run() {
     const { args, flags } = await this.parse(ServicesUpdate)
@@ -26,7 +26,7 @@ export default class ServicesUpdate extends WbCommand {
     this.requireChange(patch)
     const changed = await this.waitFor('changing', services.update(service, patch))
     const { one } = kinds[changed.type]
-    this.output.made(changed.record, changed.id, `changed ${one} ${changed.record.name}`)
+    this.output.made(changed.record, changed.id, `updated ${one} ${changed.record.name}`)
     await warnOfProblem(services, changed, this.output)
   }
 }

@@ -11,9 +11,9 @@ import { kb } from '../../src/contract/knowledge.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesDelete extends WbCommand {
-  static override summary = 'delete a workspace and all that is in it'
+  static override summary = 'delete a workspace and everything in it'
   static override examples = ['wb workspaces delete scratch', 'wb workspaces delete scratch --yes']
-  static override args = { name: existing(aWorkspace, 'name or id') }
+  static override args = { name: existing(aWorkspace, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {

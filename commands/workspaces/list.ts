@@ -24,7 +24,7 @@ export default class WorkspacesList extends WbCommand {
         created: { of: row => row.createdAt, as: 'time' },
         default: { of: row => (row.workspaceId === inUse ? 'yes' : '') },
       },
-      empty: bound ? [bound] : ['no workspaces yet; make the first one:', '  wb workspaces create demo'],
+      empty: bound ? [bound] : ['no workspaces yet; create one:', '  wb workspaces create demo'],
       total,
     })
   }

@@ -5,9 +5,9 @@ import { PartlyFailed } from '../../src/cli/faults.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesTest extends WbCommand {
-  static override summary = 'try whether the store of a workspace answers'
+  static override summary = 'test the connection to the store of a workspace'
   static override examples = ['wb workspaces test', 'wb workspaces test demo --json']
-  static override args = { name: Args.string({ description: 'name or id; the default one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the default workspace]' }) }
 
   async run() {
     const { args } = await this.parse(WorkspacesTest)

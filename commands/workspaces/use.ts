@@ -4,12 +4,12 @@ import { existing } from '../../src/cli/command/existing.ts'
 import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
 
 export default class WorkspacesUse extends WbCommand {
-  static override summary = 'make a workspace the default for commands that name none'
+  static override summary = 'set the default workspace'
   static override examples = [
     'wb workspaces use demo',
     'wb workspaces use handbooks --url https://wb.example',
   ]
-  static override args = { name: existing(aWorkspace, 'name or id') }
+  static override args = { name: existing(aWorkspace, 'name or ID') }
 
   async run() {
     const { args } = await this.parse(WorkspacesUse)

@@ -56,7 +56,7 @@ function proxyAddress(value: string | undefined, name: string): string | undefin
   if (value === undefined) return undefined
   const address = value.includes('://') ? value : `http://${value}`
   if (URL.canParse(address) && /^(?:https?|socks5?):$/.test(new URL(address).protocol)) return address
-  throw new UsageError(`${name} is not the address of a proxy`, [`${name}=http://proxy.example:3128`])
+  throw new UsageError(`${name} is not a valid proxy address`, [`${name}=http://proxy.example:3128`])
 }
 
 /** False where a terminal was said to take no UTF-8; one of which nothing is said takes it. @see POSIX 8.2 */

@@ -55,7 +55,7 @@ async function dispatch(invocation: Invocation): Promise<number> {
   if (helpFlags.includes(first)) return help(invocation, 'all', [])
 
   if (first.startsWith('-'))
-    throw new UsageError(`${first} comes after the command`, [inOrder(config, typed), 'wb --help'])
+    throw new UsageError(`put ${first} after the command`, [inOrder(config, typed), 'wb --help'])
 
   const { id, argv } = commandOf(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
@@ -118,7 +118,7 @@ function unknown(config: Config, words: readonly string[]): UsageError {
     : (nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
   const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
-    `there is no command "wb ${typed}"`,
+    `unknown command "wb ${typed}"`,
     close ? [`did you mean wb ${close}?`, topic] : [topic],
   )
 }

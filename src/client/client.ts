@@ -203,10 +203,7 @@ function parsed(answer: Incoming, text: string): unknown {
     return JSON.parse(text)
   } catch {
     // The message of JSON.parse quotes the response, which may contain a token or a key.
-    throw new Unreachable(
-      `${where(answer)} answered with JSON that is cut short`,
-      'Send the same request again.',
-    )
+    throw new Unreachable(`${where(answer)} sent incomplete JSON`, 'Send the request again.')
   }
 }
 
@@ -226,11 +223,11 @@ export async function* pages(read: (cursor: string | null) => Promise<Page>): As
   let mark: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
-    if (!Array.isArray(page.items)) throw notOurs('a list was answered without its items')
+    if (!Array.isArray(page.items)) throw notOurs('the runtime sent a list without items')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return
-    if (cursor === mark) throw notOurs('the pages of a list begin anew')
+    if (cursor === mark) throw notOurs('the runtime sent the same page of a list twice')
     // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
     if ((count & (count - 1)) === 0) mark = cursor
   }

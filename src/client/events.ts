@@ -22,7 +22,7 @@ export async function* eventsOf(
     yield* parsed(lines(body))
   } catch (error) {
     if (signal?.aborted || error instanceof Unreachable) throw error
-    throw new Unreachable('the stream broke off', 'Open it again.', { cause: error })
+    throw new Unreachable('the event stream was interrupted', 'Run the command again.', { cause: error })
   } finally {
     clearInterval(alive)
   }
@@ -55,5 +55,5 @@ function objectIn(text: string): object {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {}
-  throw notOurs('an event came without an object of JSON')
+  throw notOurs('the runtime sent an event without a JSON object')
 }

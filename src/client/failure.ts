@@ -74,8 +74,8 @@ function text(value: unknown): string | undefined {
 
 function redirected(answer: Incoming): Unreachable {
   return new Unreachable(
-    `${where(answer)} sends on to ${target(answer)}, and API calls follow no redirect`,
-    'Name the address of the runtime itself with --url.',
+    `${where(answer)} redirects to ${target(answer)}; API calls do not follow redirects`,
+    'Use the address of the runtime itself with --url.',
   )
 }
 
@@ -88,12 +88,12 @@ function target({ url, headers }: Incoming): string {
 }
 
 /** Hint for a response that is not from a runtime. */
-export const addressHint = 'Check the address (--url, WB_URL) and what stands between here and the runtime.'
+export const addressHint = 'Check the address (--url, WB_URL), and any proxy in front of the runtime.'
 
 /** Returns the error for a response that is not from a runtime. */
 export function stranger(answer: Incoming): Unreachable {
   return new Unreachable(
-    `${where(answer)} answered ${answer.status}, but not as a Workbase runtime does`,
+    `${where(answer)} responded with ${answer.status}, but is not a Workbase runtime`,
     addressHint,
   )
 }

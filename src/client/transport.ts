@@ -163,24 +163,24 @@ function header(value: string | string[] | undefined): string | null {
 }
 
 const reasons: Record<string, string> = {
-  [speaksTlsCode]: 'it speaks https, not http',
-  ECONNREFUSED: 'nothing listens there',
-  ENOTFOUND: 'the name is not known',
-  EAI_AGAIN: 'the name cannot be looked up now',
-  ECONNRESET: 'the connection broke',
-  EPIPE: 'the connection broke',
-  UND_ERR_SOCKET: 'the connection broke',
-  ETIMEDOUT: 'no answer in time',
-  UND_ERR_CONNECT_TIMEOUT: 'no answer in time',
+  [speaksTlsCode]: 'it uses https, not http',
+  ECONNREFUSED: 'connection refused',
+  ENOTFOUND: 'host not found',
+  EAI_AGAIN: 'the host name cannot be resolved now',
+  ECONNRESET: 'the connection was lost',
+  EPIPE: 'the connection was lost',
+  UND_ERR_SOCKET: 'the connection was lost',
+  ETIMEDOUT: 'it does not respond',
+  UND_ERR_CONNECT_TIMEOUT: 'it does not respond',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
   UNABLE_TO_GET_ISSUER_CERT: 'its certificate is not trusted',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted',
-  ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks http, not https',
-  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it speaks http, not https',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'it uses http, not https',
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it uses http, not https',
   CERT_HAS_EXPIRED: 'its certificate has expired',
-  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate names another host',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another host',
   UND_ERR_PRX_TLS: 'the certificate of the proxy is not trusted',
 }
 
@@ -199,14 +199,11 @@ function unreachable(
   { proxy, headersTimeout, bodyTimeout }: Timeouts & { proxy: string | undefined },
 ): Unreachable {
   if (error.code === 'UND_ERR_HEADERS_TIMEOUT')
-    return idleTimeoutError(`${origin} did not begin to answer within ${headersTimeout / 1_000} s`, error)
+    return idleTimeoutError(`${origin} did not respond within ${headersTimeout / 1_000} s`, error)
   if (error.code === 'UND_ERR_BODY_TIMEOUT')
-    return idleTimeoutError(
-      `${origin} began to answer, then sent nothing for ${bodyTimeout / 1_000} s`,
-      error,
-    )
+    return idleTimeoutError(`${origin} stopped sending its response for ${bodyTimeout / 1_000} s`, error)
   return new Unreachable(
-    `no runtime answers at ${origin}: ${reasonOf(error, proxy)}`,
+    `no runtime responds at ${origin}: ${reasonOf(error, proxy)}`,
     proxy
       ? `Check the address (--url, WB_URL) and the proxy ${proxy} (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).`
       : 'Check the address (--url, WB_URL), or start a runtime there.',
@@ -222,6 +219,6 @@ function idleTimeoutError(message: string, cause: Error): Unreachable {
 const refusals = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
 
 function reasonOf({ code, message }: Error & { code?: string }, proxy: string | undefined): string {
-  if (proxy && code && refusals.includes(code)) return `the proxy refuses: ${message}`
+  if (proxy && code && refusals.includes(code)) return `the proxy refused the connection: ${message}`
   return (code && reasons[code]) ?? code ?? message
 }

@@ -117,7 +117,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     for (const words of [cwd, 'mcp.stdioServers[0].command', '"touch"', `"${url}"`, '.workbase/', '"work"'])
       expect(asked).toContain(words)
     const again = await answering(here, cwd, 'y\r')
-    expect(again).not.toContain('Let them count?')
+    expect(again).not.toContain('Trust them?')
     expect(untouched(scene)).toBe(true)
   })
 
@@ -170,7 +170,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     expect(heard).toEqual([])
     await here.wb(['trust'], { cwd })
     const named = await here.wb(line, { cwd })
-    expect(named.stderr).toContain('  profile work, which .wb.yaml names\n')
+    expect(named.stderr).toContain('  using profile work, selected by .wb.yaml\n')
     expect(heard.map(({ authorization }) => authorization)).toContain(`Bearer ${key}`)
   })
 })
@@ -219,7 +219,7 @@ async function answering(here: Place, cwd: string, typed: string): Promise<strin
     cwd,
     cols: 200,
     answer(written) {
-      if (isAsked || !written.includes('Let them count?')) return undefined
+      if (isAsked || !written.includes('Trust them?')) return undefined
       isAsked = true
       return typed
     },

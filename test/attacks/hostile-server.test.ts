@@ -118,7 +118,7 @@ describe('a client of a server that means harm', () => {
       () => expect.unreachable(),
       error => error,
     )
-    expect(/ sends on to (.*), and API calls/.exec(refusal.message)![1]).toEqual(
+    expect(/ redirects to (.*); API calls/.exec(refusal.message)![1]).toEqual(
       typeof told === 'string' ? told : expect.stringMatching(told),
     )
   })

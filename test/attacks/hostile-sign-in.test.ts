@@ -87,7 +87,7 @@ describe('what is no runtime', () => {
       const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
       expect(refused.status, refused.stderr).toBe(6)
       expect(refused.stderr).toContain(`${url} does not look like a Workbase runtime: it `)
-      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}by the address of the runtime itself\n$/)
+      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}with the address of the runtime itself\n$/)
       expect(refused.stderr).not.toMatch(/defect|wb serve/)
       expect(existsSync(join(here.env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
     },

@@ -71,7 +71,7 @@ describe('the files of a folder [security rule 6]', () => {
     const { decided, put, cwd } = folder()
     await decided(true)
     put('a: [')
-    const fault = { message: expect.stringContaining('cannot be trusted any more') }
+    const fault = { message: expect.stringContaining('can no longer be trusted') }
     expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: false } })
     symlinkSync('/nowhere', join(cwd, '.workbase'))
     expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: true } })
@@ -84,7 +84,7 @@ describe('the files of a folder [security rule 6]', () => {
     const trusted = profile((await decided(true)).says)
     await requireStillTrusted(trusted)
     put(yaml('b'))
-    await expect(requireStillTrusted(trusted)).rejects.toThrow(/not those that you trusted/)
+    await expect(requireStillTrusted(trusted)).rejects.toThrow(/have changed since you trusted them/)
     await requireStillTrusted(profile())
   })
 

@@ -110,7 +110,7 @@ describe('the tokens of a login', () => {
     expect(await kept(brief, 0).login.token()).toBe('old')
     await expect(kept(brief, minute).login.token()).rejects.toMatchObject({ code: 'unauthorized' })
     await expect(kept(null, 0).login.token()).rejects.toMatchObject({
-      message: 'the keychain no longer holds this login',
+      message: 'the keychain no longer contains this login',
     })
   })
 

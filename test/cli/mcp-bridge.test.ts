@@ -50,7 +50,7 @@ test('answers come in any order; a request that is called off is aborted and not
   }
   await bridge.settled()
   expect(written).toMatchObject([
-    { id: 'a', error: { message: 'a request of this id is under way' } },
+    { id: 'a', error: { message: 'a request with this id is in progress' } },
     { id: 'c', result: { tools: [{ name: 'get_agent' }] } },
     { id: 'a', result: { tools: [{ name: 'get_agent' }] } },
   ])

@@ -11,7 +11,7 @@ test.each([
   const kind = { one, code: 'not_found', list: 'wb list', create: [] } as const
   await expect(pick(twins, 'english', kind, undefined)).rejects.toThrow(`${several} are named "english"`)
   await expect(pick(twins, undefined, kind, undefined)).rejects.toThrow(
-    `there are ${several}; name the one that is meant`,
+    `there are ${several}; name one`,
   )
 })
 

@@ -269,7 +269,7 @@ describe('documents', () => {
     appendFileSync(join(root, 'bad.jsonl'), `{"text":"ok"}\n${'{broken\n'.repeat(500)}`)
     const { failed } = await read([join(root, 'bad.jsonl')])
     expect(failed).toHaveLength(101)
-    expect(failed.at(-1)!.message).toContain('given up')
+    expect(failed.at(-1)!.message).toContain('stopped after')
   })
 
   test('a line that falls apart over several reads is one line', async () => {

@@ -60,7 +60,7 @@ describe('wb access principals', () => {
     const answer = (text: string) => (text.includes('ID') ? 'carol\r' : undefined)
     const { status, text } = await inTerminal(here, args, { answer })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toContain('knows carol as viewer')
+    expect(withoutSequences(text)).toContain('added principal carol (viewer)')
   })
 })
 

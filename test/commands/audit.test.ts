@@ -86,7 +86,7 @@ describe('following', () => {
     })
     return { asked, waits, found, stop, events }
   }
-  const broken = new Unreachable('the stream broke off', 'Open it again.')
+  const broken = new Unreachable('the event stream was interrupted', 'Run the command again.')
 
   test('goes on after the last event, later and later while none comes', async () => {
     const { asked, waits, found, events } = streams(
@@ -216,7 +216,7 @@ describe('wb audit list', () => {
     expect(await wb(['audit', 'list', '--since', '9999-01-01'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  nothing of that was done\n',
+      stderr: '  no matching records\n',
     })
     expect(await wb(['audit', 'list', '--since', 'noon'])).toMatchObject({ status: 2, stdout: '' })
     expect(await wb(['audit', 'list', '--action', 'kb.crate'])).toMatchObject({ status: 2, stdout: '' })
@@ -285,14 +285,14 @@ async function made({ call }: Served, name: string): Promise<void> {
 }
 
 describe('wb audit follow', () => {
-  test('in process: what other processes do, a line each; Ctrl-C ends it with 0', async () => {
+  test('in process: what other processes do, a line each; Ctrl-C to stop with 0', async () => {
     const here = await asking()
     const followed = following(here, [])
     await followed.says('stderr', 'following')
     await here.wb(['kb', 'create', 'x'])
     await followed.says('stdout', 'kb.create')
     const { status, stdout, stderr } = await followed.interrupt()
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '  following workspace demo; Ctrl-C ends it\n' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '  following workspace demo; Ctrl-C to stop\n' })
     expect(rows(stdout)).toEqual([['admin (key)', 'kb.create', 'success', 'x']])
   })
 

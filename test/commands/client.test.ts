@@ -77,9 +77,9 @@ describe('the typed client', () => {
   })
 
   test.each([
-    ['a page of a proxy', 502, '<html>', 'answered 502, but not as a Workbase runtime does'],
-    ['an empty answer', 500, '', 'answered 500, but not as a Workbase runtime does'],
-    ['JSON without an envelope', 404, '{"message":"x"}', 'answered 404, but not as a Workbase runtime does'],
+    ['a page of a proxy', 502, '<html>', 'responded with 502, but is not a Workbase runtime'],
+    ['an empty answer', 500, '', 'responded with 500, but is not a Workbase runtime'],
+    ['JSON without an envelope', 404, '{"message":"x"}', 'responded with 404, but is not a Workbase runtime'],
   ])('%s is not taken for a runtime', async (_what, status, body, message) => {
     const client = await against((_request, response) => {
       response.writeHead(status).end(body)
@@ -95,14 +95,14 @@ describe('the typed client', () => {
       seen.push(request.url)
       response.writeHead(307, { location: 'http://127.0.0.1:1/steal' }).end()
     })
-    await expect(client.call(workspaces.list, {})).rejects.toThrow(/follow no redirect/)
+    await expect(client.call(workspaces.list, {})).rejects.toThrow(/do not follow redirects/)
     expect(seen).toEqual(['/api/v1/workspaces'])
   })
 
   test('says where nothing listens', async () => {
     const client = connect({ baseUrl: 'http://127.0.0.1:1', fetch: network().fetch })
     await expect(client.call(operational.version, {})).rejects.toThrow(
-      'no runtime answers at http://127.0.0.1:1: nothing listens there',
+      'no runtime responds at http://127.0.0.1:1: connection refused',
     )
   })
 

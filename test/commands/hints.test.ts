@@ -41,7 +41,7 @@ test('a refused request is a line to read, and any other line of the log stays a
     requestId: 'abc',
   }
   expect(logLine(`${JSON.stringify(request)}\n`)).toBe(
-    '  ! GET /api/v1/workspaces was refused with 503: this runtime is in rescue mode (request abc)',
+    '  ! GET /api/v1/workspaces failed with 503: this runtime is in rescue mode (request abc)',
   )
   const broken = JSON.stringify({ ...request, level: 'error' })
   expect(logLine(`${broken}\n`)).toBe(broken)
@@ -62,7 +62,7 @@ test('jobs name their document and knowledge base; a preview says whom nobody kn
     expect(stdout).toMatch(/^knowledge base\thandbook$/m)
   }
   const preview = ['access', 'policy', 'preview', 'team = $principal.team', '--as']
-  expect((await wb([...preview, 'mallory'])).stderr).toContain('does not know mallory')
+  expect((await wb([...preview, 'mallory'])).stderr).toContain('there is no principal mallory in')
   const { items } = await call(workspaces.list, { query: {} })
   const { workspaceId } = items[0]!
   await call(principals.create, { params: { workspaceId }, body: { principalId: 'alice' } })

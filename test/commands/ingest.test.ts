@@ -43,7 +43,7 @@ describe('a knowledge base that is missing', () => {
     const mistyped = await here.wb(['kb', 'ingest', 'papers', join(tree, 'absent'), '--create'])
     expect(mistyped).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('no knowledge base was made'),
+      stderr: expect.stringContaining('no knowledge base was created'),
     })
     expect((await here.wb(['kb', 'list', '--json'])).stdout).not.toContain('papers')
     expect(await here.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
@@ -147,7 +147,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
   expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
   const screen = withoutSequences((await inTerminal(here, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
-  expect(screen).toMatch(/it is over 20,000,000 characters; split it\s+\(payload_too_large\)/)
+  expect(screen).toMatch(/it has more than 20,000,000 characters; split it\s+\(payload_too_large\)/)
 })
 
 test('a name with escapes is shown without them [security rule 16]', async () => {
@@ -155,7 +155,7 @@ test('a name with escapes is shown without them [security rule 16]', async () =>
   const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
   const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
-  expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it holds binary data/)
+  expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
 })
 
 describe('standard input', () => {
@@ -297,7 +297,7 @@ test('where the connection breaks, what was answered is told and the status is 6
   const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
   expect(ended.status).toBe(6)
   expect(summary(ended)).toMatchObject({ ...nothing, added: 1, interrupted: true })
-  expect(ended.stderr).toContain('stopped answering')
+  expect(ended.stderr).toContain('was lost during the ingest')
 })
 
 describe('the error that ends an ingest', () => {
@@ -339,7 +339,7 @@ describe('the error that ends an ingest', () => {
     const { status, text } = await inTerminal(here, line)
     expect(status).toBe(6)
     expect(withoutSequences(text)).toMatch(
-      /✗ The runtime stopped answering[\s\S]*✓ 1 added .*\n {2}1 not confirmed; type the same line again/,
+      /✗ The runtime connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; type the same line again/,
     )
   })
 })

@@ -22,17 +22,17 @@ import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place, type Room, roomAt, type Served, serveClosed } from './wb.ts'
 
-const anyway = 'read over HTTP what the workspace holds, as every key of it may'
+const anyway = 'read the content of the workspace over HTTP, like every key'
 const trail = 'read the audit trail'
 const change = 'change anything'
 const rule = 'manage keys or access, or delete the workspace'
-const tools = 'have agents call external tools'
+const tools = 'let agents call external tools'
 const documents = 'add, change and delete documents and records'
-const bases = 'make, change and delete knowledge bases and filters'
-const services = 'make, change and delete services and tool servers'
-const agents = 'make, change and delete agents'
-const keys = 'make, rotate and revoke keys'
-const access = 'decide who sees what'
+const bases = 'create, change and delete knowledge bases and filters'
+const services = 'create, change and delete services and MCP servers'
+const agents = 'create, change and delete agents'
+const keys = 'create, rotate and revoke keys'
+const access = 'manage access to documents'
 const workspace = 'delete the workspace'
 const everything = 'change everything: documents, knowledge bases, services and agents'
 const managing = 'manage keys and access, and delete the workspace'
@@ -264,9 +264,9 @@ describe('wb keys', () => {
       status: 0,
       stdout: expect.stringMatching(new RegExp(`${token.source.replace('$', '')}\\n$`)),
       stderr: [
-        '  key ci of workspace demo; its token is shown this once',
+        '  key ci of workspace demo; its token is shown only once',
         '    may      read everything',
-        '    may not  change anything; manage keys or access, or delete the workspace; have agents call external tools',
+        '    may not  change anything; manage keys or access, or delete the workspace; let agents call external tools',
         '    works    until it is revoked',
         '    use      WB_API_KEY=… wb kb list',
         '',
@@ -294,9 +294,9 @@ describe('wb keys', () => {
   test('on a data directory without a workspace one is made; a runtime that looks at no keys is said to', async () => {
     const { wb } = place()
     const { stderr } = await wb(['keys', 'create', 'first'])
-    expect(stderr).toMatch(/^ {2}✓ made workspace default\n/)
+    expect(stderr).toMatch(/^ {2}✓ created workspace default\n/)
     expect(stderr).toMatch(
-      /\n {2}! as configured here, keys are not checked; auth.mode apiKey or any checks them\n$/,
+      /\n {2}! this configuration does not accept API keys; set auth.mode to apiKey or any\n$/,
     )
   })
 
@@ -313,7 +313,7 @@ describe('wb keys', () => {
     await expect.poll(() => isTaken(here, old.plaintext)).toBe(false)
     const { stderr } = await here.wb(['kb', 'list'], { env: { WB_API_KEY: old.plaintext } })
     expect(stderr).toContain(
-      `    wb keys rotate ${old.key.prefix}    makes its successor, by who manages keys\n`,
+      `    wb keys rotate ${old.key.prefix}    replaces it, if you may manage keys\n`,
     )
   })
 
@@ -355,7 +355,7 @@ describe('wb keys', () => {
     expect(second).toMatch(token)
     expect(rotated.stderr).toMatch(
       new RegExp(
-        `^  key ci of workspace ${here.workspace}; its token is shown this once\\n[^]*    before   ${first.key.prefix} works for 1 h\\n$`,
+        `^  key ci of workspace ${here.workspace}; its token is shown only once\\n[^]*    before   ${first.key.prefix} works for 1 h\\n$`,
       ),
     )
     for (const key of [first.plaintext, second]) expect(await isTaken(here, key)).toBe(true)
@@ -372,12 +372,12 @@ describe('wb keys', () => {
     const first = (await minted(here, 'ci')).key.prefix
     const { stdout, stderr } = await here.wb(['keys', 'create', 'ci'])
     const second = prefixOf(stdout.trimEnd())
-    expect(stderr).toContain(`\n  ! another key named ci works: ${first}\n`)
+    expect(stderr).toContain(`\n  ! another active key is named ci: ${first}\n`)
     const both = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(both).toMatchObject({ status: 2, stdout: '' })
     expect(both.stderr).toMatch(
       new RegExp(
-        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys revoke ${first}    made (?:now|\\d s ago)\\n    wb keys revoke ${second}    made (?:now|\\d s ago)\\n$`,
+        `^  ✗ 2 keys are named "ci"; use a prefix\\n    wb keys revoke ${first}    made (?:now|\\d s ago)\\n    wb keys revoke ${second}    made (?:now|\\d s ago)\\n$`,
       ),
     )
   })
@@ -389,7 +389,7 @@ describe('wb keys', () => {
     const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(status).toBe(0)
     expect(stderr).toMatch(
-      new RegExp(`\\n  ! ${prefix}, which it replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`),
+      new RegExp(`\\n  ! ${prefix}, which this key replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`),
     )
   })
 
@@ -407,7 +407,7 @@ describe('wb keys', () => {
     expect(await here.wb(['keys', 'revoke', 'ci'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ This revokes ${used}\n    add --yes to go on without being asked\n`,
+      stderr: `  ✗ This revokes ${used}\n    add --yes to skip the confirmation\n`,
     })
     expect(await here.wb(['keys', 'revoke', 'ci', '--yes'])).toEqual({
       status: 0,
@@ -418,7 +418,7 @@ describe('wb keys', () => {
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       new RegExp(
-        `The key was revoked [^]*    the runtime at ${server.url} does not accept the key ${key.prefix} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${key.prefix}, by who manages keys\\n`,
+        `The key was revoked [^]*    the runtime at ${server.url} does not accept the key ${key.prefix} in WB_API_KEY\\n[^]*    wb keys create NAME    creates a key to replace ${key.prefix}, if you may manage keys\\n`,
       ),
     )
     expect((await here.wb(['keys', 'list'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
@@ -430,12 +430,12 @@ describe('wb keys', () => {
         status: 4,
         stdout: '',
         stderr: expect.stringMatching(
-          new RegExp(`^  ✗ Key ci \\(${key.prefix}\\) was revoked (just now|\\d s ago) already `),
+          new RegExp(`^  ✗ Key ci \\(${key.prefix}\\) was already revoked (just now|\\d s ago) `),
         ),
       })
   })
 
-  test('a key goes by label, prefix or id; of one label the one that works is meant', async () => {
+  test('a key goes by label, prefix or ID; of one label the one that works is meant', async () => {
     const here = await room()
     const { workspaceId, keyId: oldId, prefix: old } = (await minted(here, 'ci')).key
     await here.call(apiKeys.revoke, { params: { workspaceId, keyId: oldId } })
@@ -453,7 +453,7 @@ describe('wb keys', () => {
     expect(await here.wb(['keys', 'show', plaintext])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ A token is a secret, and no name\n    wb keys show ${key.prefix}    names the key of that token\n`,
+      stderr: `  ✗ A key cannot be selected by its token\n    wb keys show ${key.prefix}    selects the key of that token\n`,
     })
   })
 
@@ -490,7 +490,7 @@ describe('where a token goes', () => {
     expect(await here.wb(create)).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ "${path}" exists already\n    add --force to replace it\n`,
+      stderr: `  ✗ "${path}" already exists\n    add --force to replace it\n`,
     })
     chmodSync(path, 0o644)
     const replaced = await here.wb([...create, '--force', '--json'])
@@ -525,7 +525,7 @@ describe('where a token goes', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ There is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)\n    --write FILE    writes the token to a file that you alone can read\n',
+        '  ✗ No clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)\n    --write FILE    writes the token to a file that only you can read\n',
     })
     const copied = join(here.home, 'copied')
     const program = join(here.home, 'xclip')
@@ -544,7 +544,7 @@ describe('where a token goes', () => {
     const failed = await here.wb(['keys', 'create', 'lost', '--copy'], { env })
     expect(failed).toMatchObject({ status: 1, stdout: '' })
     expect(failed.stderr).toMatch(
-      /^ {2}✗ Key lost was made, and its token did not arrive in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then make another\n$/,
+      /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then make another\n$/,
     )
   })
 
@@ -561,17 +561,17 @@ describe('where a token goes', () => {
   })
 
   test.each([
-    ['>/dev/null', 2, /^ {2}✗ Stdout leads nowhere, and the token is shown once\n {4}--write FILE/],
+    ['>/dev/null', 2, /^ {2}✗ Stdout is discarded, and the token is shown only once\n {4}--write FILE/],
     ['>&-', 2, /^ {2}✗ Stdout leads nowhere/],
     [
       '>/dev/full',
       1,
-      /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(ENOSPC\)\n {4}wb keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(ENOSPC\)\n {4}wb keys revoke /,
     ],
     [
       '| true',
       1,
-      /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(EPIPE\)\n {4}wb keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}wb keys revoke /,
     ],
   ])('nothing is lost in silence: %s', async (redirection, status, words) => {
     const here = await room()

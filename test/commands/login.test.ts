@@ -55,7 +55,7 @@ describe('wb login by a code', () => {
     expect((await here.wb(['whoami'])).stdout).toMatch(/^alice@example\.test\tidentity provider\t/)
     const status2 = await here.wb(['auth', 'status'])
     expect(status2.stdout).toContain(
-      'credential\ta token of the identity provider that wb login stored for alice',
+      'credential\tan access token stored by wb login for alice',
     )
     const out = await here.wb(['logout'])
     expect(out.stderr).toBe(
@@ -83,7 +83,7 @@ describe('wb login by a code', () => {
       runtime: server.url,
       runtimeFrom: 'profile',
       credential: { kind: 'login', from: 'wb login', keychain: 'file' },
-      why: 'a token of the identity provider goes before a key',
+      why: 'an access token takes precedence over a key',
       others: [{ kind: 'key', from: 'WB_API_KEY' }],
     })
     const none = await here.wb(['whoami', '--credential', 'key'])
@@ -107,7 +107,7 @@ describe('wb login by a code', () => {
     expect(settings(stage.here)).toEqual([])
   })
 
-  test('goes on while the provider does not answer and while the runtime restarts', async () => {
+  test('goes on while the provider does not respond and while the runtime restarts', async () => {
     const stage = await signInStage()
     const { provider, server } = stage
     let isSlow = true
@@ -193,7 +193,7 @@ describe('wb login with a key', () => {
     expect([piped.status, lastLine(piped)]).toEqual([3, `wb login ${url} --insecure-storage`])
     Object.assign(here.env, env)
     const { status, text } = await inTerminal(here, ['login', url], {
-      answer: answering({ 'that you alone can read?': 'y\r', '(not shown)': `${key}\r` }),
+      answer: answering({ 'that only you can read?': 'y\r', '(not shown)': `${key}\r` }),
     })
     expect(status, text).toBe(0)
     delete here.env.WB_KEYCHAIN
@@ -204,9 +204,9 @@ describe('wb login with a key', () => {
   test('goes nowhere unencrypted but on this machine; a wrong address is told [security rule 15]', async () => {
     const here = place()
     const far = await here.wb(['login', 'http://wb.example', '--with-token'], { input: 'wb_live_x' })
-    expect([far.status, far.stderr]).toEqual([2, expect.stringContaining('would travel unencrypted')])
+    expect([far.status, far.stderr]).toEqual([2, expect.stringContaining('would be sent unencrypted')])
     const nobody = await here.wb(['login', 'http://127.0.0.1:1'])
-    expect([nobody.status, nobody.stderr]).toEqual([6, expect.stringContaining('nothing listens there')])
+    expect([nobody.status, nobody.stderr]).toEqual([6, expect.stringContaining('connection refused')])
     const name = await here.wb(['login', 'wb.example'])
     expect([name.status, lastLine(name)]).toEqual([2, 'wb login https://wb.example'])
     expect(settings(here)).toEqual([])
@@ -218,7 +218,7 @@ describe('Ctrl-C leaves nothing behind', () => {
   test.each<[string, string[], Record<string, string>, string]>([
     ['where a key is asked for', [], {}, 'API key:'],
     ['where what one has is asked for', ['--with-token'], {}, 'Key or token:'],
-    ['where it is asked whether a file may keep it', [], unheard, 'that you alone can read?'],
+    ['where it is asked whether a file may keep it', [], unheard, 'that only you can read?'],
   ])('%s', async (_what, flags, env, question) => {
     const { here, url, key } = await keyedRuntime()
     Object.assign(here.env, env)
@@ -233,7 +233,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     const here = place()
     const url = await listening(createServer(() => {}))
     const { status, text, isSane } = await inTerminal(here, ['login', url], {
-      answer: answering({ 'asking how to sign in': '\x03' }),
+      answer: answering({ 'checking how to sign in': '\x03' }),
     })
     expectNothingKept(here, { status, text, isSane })
   })
@@ -255,7 +255,7 @@ describe('Ctrl-C leaves nothing behind', () => {
   function expectNothingKept(here: Place, { status, text, isSane }: Screen) {
     const words = withoutSequences(text)
     expect([status, isSane], words).toEqual([130, true])
-    expect(words).toMatch(/ {2}✗ interrupted; nothing was kept\n$/)
+    expect(words).toMatch(/ {2}✗ interrupted; nothing was stored\n$/)
     expect(settings(here)).toEqual([])
   }
 })

@@ -180,7 +180,7 @@ test('http where https is spoken is told as such, and the line named last goes t
   onTestFinished(() => void server.close())
   const address = `localhost:${(server.address() as AddressInfo).port}`
   const login = await wb(['login', `http://${address}`])
-  expect([login.status, login.stderr]).toEqual([6, expect.stringContaining('it speaks https, not http\n')])
+  expect([login.status, login.stderr]).toEqual([6, expect.stringContaining('it uses https, not http\n')])
   expect(lastLine(login.stderr)).toBe(`wb login https://${address}`)
   const list = await wb(['workspaces', 'list', '--url', `http://${address}`])
   const line = lastLine(list.stderr)
@@ -194,8 +194,8 @@ test('unencrypted to another machine: encrypted is the line named last, and no s
   const login = await wb(['login', 'http://wb.invalid/', '--profile', 'work'])
   expect(login.stderr).toBe(
     [
-      '  ✗ A login would travel unencrypted to http://wb.invalid',
-      '    wb login http://wb.invalid --profile work --insecure-http    if you trust every network on the way',
+      '  ✗ A login would be sent unencrypted to http://wb.invalid',
+      '    wb login http://wb.invalid --profile work --insecure-http    if you trust the network',
       '    wb login https://wb.invalid --profile work\n',
     ].join('\n'),
   )

@@ -48,7 +48,7 @@ describe('in a terminal', () => {
     await asked.shows('NAME (')
     asked.type('notes\r')
     expect(await asked.ended).toBe(0)
-    expect(asked.text()).toContain('✓ knowledge base notes')
+    expect(asked.text()).toContain('✓ created knowledge base notes')
     const ci = terminal(here, ['kb', 'create'], { CI: 'true' })
     expect(await ci.ended).toBe(2)
   })
@@ -63,12 +63,12 @@ describe('in a terminal', () => {
     await shows('Which knowledge base')
     type('\x1b[B\x1b[B\r')
     expect(await ended).toBe(0)
-    expect(text()).toContain('nothing found in second')
+    expect(text()).toContain('no results in second')
     const everywhere = terminal(here, ['kb', 'search', 'anything'])
     await everywhere.shows('all of them')
     everywhere.type('\r')
     expect(await everywhere.ended).toBe(0)
-    expect(everywhere.text()).toContain('nothing found in 2 knowledge bases')
+    expect(everywhere.text()).toContain('no results in 2 knowledge bases')
   })
 
   test('what will go is shown, and goes when its name is typed', async () => {

@@ -154,10 +154,10 @@ test('an empty folder has the shipped documents stand in, and says so', async ()
   const path = folder(here.home, 'empty', {})
   const { stderr, status } = await here.wb(['quickstart', path])
   expect(status).toBe(0)
-  expect(stderr).toContain('holds no text')
+  expect(stderr).toContain('contains no text')
   const inside = await here.wb(['quickstart', '.'], { cwd: path })
   expect(inside.stderr).toContain(
-    '  – this folder holds no text; the documents of Workbase are read instead\n',
+    '  – this folder contains no text, so the documents of Workbase are used instead\n',
   )
   expect(stderr).toMatch(/✓ knowledge {3}handbook/)
 })

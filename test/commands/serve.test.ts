@@ -48,7 +48,7 @@ describe('wb serve', () => {
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 5,
       stdout: '',
-      stderr: `  ✗ ${here.dataDir} is served already, by process ${pid} at ${url} (conflict)\n    wb kb list    talks to it\n    kill ${pid}    ends it\n`,
+      stderr: `  ✗ ${here.dataDir} is already served by process ${pid} at ${url} (conflict)\n    wb kb list    uses it\n    kill ${pid}    stops it\n`,
     })
   })
 
@@ -57,7 +57,7 @@ describe('wb serve', () => {
     mkdirSync(join(here.dataDir, 'serve.lock'), { recursive: true, mode: 0o700 })
     expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
       status: 6,
-      stderr: expect.stringMatching(/data directory cannot be written \(control_plane_unavailable\)/),
+      stderr: expect.stringMatching(/data directory is not writable \(control_plane_unavailable\)/),
     })
   })
 
@@ -104,7 +104,7 @@ describe('wb serve', () => {
     expect({ status, stderr }).toEqual({
       status: 5,
       stderr: expect.stringMatching(
-        new RegExp(`✗ Port ${port} is taken.*\\(conflict\\)\\n {4}wb serve --port 0`),
+        new RegExp(`✗ Port ${port} is in use.*\\(conflict\\)\\n {4}wb serve --port 0`),
       ),
     })
     if (process.platform === 'linux') expect(stderr).toContain(`(pid ${process.pid})`)
@@ -129,7 +129,7 @@ describe('wb serve', () => {
     const here = place()
     const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
     expect(refused).toMatchObject({ status: 2, stdout: '' })
-    expect(refused.stderr).toContain('wb serve    listens on this machine alone')
+    expect(refused.stderr).toContain('wb serve    accepts connections from this machine only')
     expect(refused.stderr).toContain('wb serve --host 0.0.0.0 --allow-open-access')
     const allowed = await here.serve(['--host', '0.0.0.0', '--allow-open-access'])
     expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)
@@ -142,11 +142,11 @@ describe('wb serve', () => {
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${config} does not count unless it is named, or its folder trusted (wb trust)\n    wb trust    lets the files of this folder count, here and in every command\n    wb serve --config ${config}\n`,
+      stderr: `  ✗ ${config} is not used, because its folder is not trusted; use wb trust, or a flag\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
     })
     const hinted = await here.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
-      `  ${config} does not count unless it is named, or its folder trusted (wb trust):\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
+      `  ${config} is not used, because its folder is not trusted; use wb trust, or a flag:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
     )
     await here.serve(['--config', config])
   })
@@ -235,10 +235,10 @@ describe('wb serve, and who may call', () => {
     const near = await screen(here, undefined)
     expect(near.stdout).toContain('\n  callers    anyone on this machine\n')
     expect(near.stderr).toContain(
-      `  ! anyone on this machine may read and change everything in ${here.dataDir} without a credential; auth.mode: apiKey and anonymousPolicy: reject asks for one\n`,
+      `  ! anyone on this machine can read and change everything in ${here.dataDir} without a credential; to require one, set auth.mode: apiKey and anonymousPolicy: reject\n`,
     )
     const far = await screen(here, undefined, {}, ['--host', '0.0.0.0', '--allow-open-access'])
-    expect(far.stderr).toContain('! anyone who reaches this address may read and change everything')
+    expect(far.stderr).toContain('! anyone who can reach this address can read and change everything')
     const allowing = await screen(here, 'version: 1\nauth: { mode: apiKey }\n')
     expect(allowing.stdout).toContain(
       '  callers    anyone on this machine; with an API key (auth.mode apiKey)\n',
@@ -252,7 +252,7 @@ describe('wb serve, and who may call', () => {
     const here = place()
     const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
     const { status, stdout, stderr } = await screen(here, closed)
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '  ending: finishing what is in flight\n' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '  shutting down: waiting for requests in progress\n' })
     expect(stdout).toMatch(
       /\n {2}callers {4}with an API key \(auth\.mode apiKey\)\n {2}bootstrap {2}no token\n {2}reference /,
     )
@@ -261,7 +261,7 @@ describe('wb serve, and who may call', () => {
     )
     const token = closed.replace('}', ', bootstrapTokenRef: "env:BOOT" }')
     const booted = await screen(here, token, { BOOT: secret })
-    expect(booted.stdout).toContain('\n  bootstrap  token set; each use of it is audited\n')
+    expect(booted.stdout).toContain('\n  bootstrap  token set; each use is audited\n')
     expect(booted.stdout + booted.stderr).not.toContain(secret)
   })
 
@@ -271,7 +271,7 @@ describe('wb serve, and who may call', () => {
     const plain = await discovery({})
     const tokens = await screen(here, oidc(plain), env)
     expect(tokens.stdout).toMatch(
-      /\n {2}callers {4}with an API key or a token of the identity provider \(auth\.mode any\)\n/,
+      /\n {2}callers {4}with an API key or an access token \(auth\.mode any\)\n/,
     )
     expect(tokens.stdout).toContain(`\n  provider   ${plain} · tokens only\n`)
     const browsers = await screen(here, oidc(plain, client), env)
@@ -333,7 +333,7 @@ describe('wb serve, and who may call', () => {
     expect(await validate({ BOOT: secret, CLIENT: 'c', SESSION: secret })).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  ✓ ${file}: nothing wrong\n`,
+      stderr: `  ✓ ${file}: no problems\n`,
     })
     expect(await screen(here, yaml, { BOOT: secret.slice(1), CLIENT: 'c', SESSION: secret })).toEqual({
       status: 1,

@@ -75,7 +75,7 @@ describe('in CI, in a folder that is not trusted [security rule 6]', () => {
     expect(checks).toContainEqual({
       name: 'folder',
       state: 'warning',
-      detail: `${join(cwd, 'workbase.yaml')}: not trusted, and left aside`,
+      detail: `${join(cwd, 'workbase.yaml')}: not trusted, so not used`,
       mend: 'wb trust',
     })
   })

@@ -366,7 +366,7 @@ describe('rescue mode', () => {
     })
     for (let tries = 0; !shown.includes('mended') && tries < 1_000; tries++) await setTimeout(10)
     expect(shown).toMatch(
-      /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}says how it stands; nearly all else is refused\n {4}wb api POST \/setup\/restart {4}in another terminal, once the cause is mended\n/,
+      /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}says how it stands; nearly all else is refused\n {4}wb api POST \/setup\/restart {4}in another terminal, after you have fixed the cause\n/,
     )
     rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
     const { status, stdout } = await here.spawnWb(['api', 'POST', '/setup/restart'])

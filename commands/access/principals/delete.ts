@@ -6,9 +6,9 @@ import { yesFlag } from '../../../src/cli/command/flags.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsDelete extends WbCommand {
-  static override summary = 'have a workspace forget a principal'
+  static override summary = 'delete a principal from a workspace'
   static override examples = ['wb access principals delete alice', 'wb access principals delete alice --yes']
-  static override args = { principal: existing(aPrincipal, 'id or label') }
+  static override args = { principal: existing(aPrincipal, 'ID or label') }
   static override flags = { yes: yesFlag }
 
   async run() {

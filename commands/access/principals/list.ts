@@ -5,7 +5,7 @@ import { limits } from '../../../src/contract/limits.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsList extends WbCommand {
-  static override summary = 'list whom a workspace knows'
+  static override summary = 'list the principals of a workspace'
   static override examples = [
     'wb access principals list',
     'wb access principals list --json | jq -r ".[].principalId"',
@@ -25,10 +25,7 @@ export default class AccessPrincipalsList extends WbCommand {
         attributes: { of: attributesOf, as: 'free' },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
-      empty: [
-        `workspace ${name} knows nobody yet; make the first one known:`,
-        '  wb access principals create alice',
-      ],
+      empty: [`no principals in workspace ${name} yet; add one:`, '  wb access principals create alice'],
       total,
     })
   }

@@ -6,7 +6,7 @@ import { existing } from '../../../src/cli/command/existing.ts'
 export default class AccessPrincipalsShow extends WbCommand {
   static override summary = 'show a principal'
   static override examples = ['wb access principals show alice', 'wb access principals show alice --json']
-  static override args = { principal: existing(aPrincipal, 'id or label') }
+  static override args = { principal: existing(aPrincipal, 'ID or label') }
 
   async run() {
     const { args } = await this.parse(AccessPrincipalsShow)

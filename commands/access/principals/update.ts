@@ -5,12 +5,12 @@ import { existing } from '../../../src/cli/command/existing.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsUpdate extends WbCommand {
-  static override summary = 'change the label, the role or the attributes of a principal'
+  static override summary = 'change the label, role or attributes of a principal'
   static override examples = [
     'wb access principals update alice --role viewer',
     'wb access principals update alice --attribute team=red --attribute site=north',
   ]
-  static override args = { principal: existing(aPrincipal, 'id or label') }
+  static override args = { principal: existing(aPrincipal, 'ID or label') }
   static override flags = principalFlags
 
   async run() {
@@ -24,6 +24,6 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     )
     const params = { workspaceId, principalId }
     const changed = await this.client.call(principals.update, { params, body })
-    this.output.made(changed, principalId, `changed principal ${principalId}`)
+    this.output.made(changed, principalId, `updated principal ${principalId}`)
   }
 }

@@ -7,8 +7,8 @@ import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersAdd extends WbCommand {
-  static override summary = 'register an MCP server, so that agents may call its tools'
-  static override description = 'The server speaks MCP by Streamable HTTP.'
+  static override summary = 'register an MCP server for agents to use'
+  static override description = 'The server must support MCP over Streamable HTTP.'
   static override examples = [
     'wb mcp servers add tools http://127.0.0.1:9000/mcp',
     'wb mcp servers add issues https://mcp.example.com/mcp --credential env:ISSUES_KEY',
@@ -16,8 +16,8 @@ export default class McpServersAdd extends WbCommand {
     'wb mcp servers add wiki http://127.0.0.1:9000/mcp --tool search --tool read',
   ]
   static override args = {
-    name: Args.string({ required: true, description: 'what it is called' }),
-    url: Args.string({ required: true, description: 'where it is' }),
+    name: Args.string({ required: true, description: 'name of the server' }),
+    url: Args.string({ required: true, description: 'address of the server' }),
   }
   static override flags = mcpServerFlags
 
@@ -33,7 +33,7 @@ export default class McpServersAdd extends WbCommand {
       allowedTools: flags.tool,
     }
     const made = await this.client.call(mcpServers.create, { params: { workspaceId }, body })
-    this.output.made(made, made.mcpServerId, `MCP server ${made.label}`)
+    this.output.made(made, made.mcpServerId, `added MCP server ${made.label}`)
     if (made.credentialRef !== null) {
       const use = { ref: made.credentialRef, host: new URL(made.url).host }
       const agree = this.agree.bind(this)

@@ -6,9 +6,9 @@ import { limits } from '../../../src/contract/limits.ts'
 import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersList extends WbCommand {
-  static override summary = 'list the MCP servers whose tools agents may call'
+  static override summary = 'list MCP servers'
   static override description =
-    'Servers that the configuration of this machine declares as commands are listed, too; --json has those that are registered.'
+    'The list includes stdio servers from the configuration of this machine. With --json, it contains registered servers only.'
   static override examples = ['wb mcp servers list', 'wb mcp servers list --workspace demo --json']
   static override flags = { limit: limitFlag }
 
@@ -27,12 +27,12 @@ export default class McpServersList extends WbCommand {
         tools: { of: row => row.allowedTools?.length ?? 'all' },
         enabled: { of: row => (row.enabled ? 'yes' : 'no') },
       },
-      empty: [`no MCP servers in workspace ${name}; register one:`, '  wb mcp servers add NAME URL'],
+      empty: [`no MCP servers in workspace ${name}; add one:`, '  wb mcp servers add NAME URL'],
       total,
     })
     if (this.output.json) return
     const waiting = await this.waitFor(
-      'asking them',
+      'querying the servers',
       waitingAt(this.client, rows.filter(isRegistered), this.signal),
     )
     for (const line of waiting.flatMap(waitingLines)) this.output.note(line)

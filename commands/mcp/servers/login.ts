@@ -16,15 +16,15 @@ import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { mcpServers, type PendingSignIn } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersLogin extends WbCommand {
-  static override summary = 'sign in to an MCP server as yourself'
+  static override summary = 'sign in to an MCP server'
   static override description =
     'Opens the sign-in page of the server in a browser. If the browser is on another machine, use --no-browser, and paste the address that the browser ends at.'
   static override examples = ['wb mcp servers login issues', 'wb mcp servers login issues --no-browser']
   static override args = {
-    server: Args.string({ ignoreStdin: true, description: 'name or id; the only one when left out' }),
+    server: Args.string({ ignoreStdin: true, description: 'name or ID [the only one]' }),
   }
   static override flags = {
-    'no-browser': Flags.boolean({ summary: 'show the address, and read the one that the browser ends at' }),
+    'no-browser': Flags.boolean({ summary: 'do not open a browser; paste the address that it ends at' }),
   }
   protected override interruptedAs = 'interrupted; you are not signed in'
 

@@ -6,9 +6,9 @@ import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersRemove extends WbCommand {
-  static override summary = 'remove an MCP server; agents that name its tools go on without them'
+  static override summary = 'remove an MCP server'
   static override examples = ['wb mcp servers remove tools', 'wb mcp servers remove tools --yes']
-  static override args = { server: existing(anMcpServer, 'name or id') }
+  static override args = { server: existing(anMcpServer, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {

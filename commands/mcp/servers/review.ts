@@ -9,11 +9,11 @@ import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServerTool, type McpServerTools, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersReview extends WbCommand {
-  static override summary = 'accept what an MCP server has changed, or offers anew'
+  static override summary = 'accept new or changed tools of an MCP server'
   static override description =
-    'Agents are not given a tool whose description or arguments have changed since they were accepted. Where nobody can be asked, the tools are listed, and the command ends with 1 while some wait.'
+    'Agents cannot use a tool whose description or arguments changed since you accepted it. Outside a terminal, the command lists the tools, and its exit status is 1 if any tool awaits a review.'
   static override examples = ['wb mcp servers review tools', 'wb mcp servers review tools --yes']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -49,7 +49,7 @@ export default class McpServersReview extends WbCommand {
         state: { of: row => row.state },
         'agents may call it': { of: row => (row.allowed && row.state === 'accepted' ? 'yes' : 'no') },
       },
-      empty: [`MCP server ${label} answers, and offers no tools`],
+      empty: [`MCP server ${label} has no tools`],
     })
   }
 }

@@ -9,7 +9,7 @@ import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts
 export default class McpServersShow extends WbCommand {
   static override summary = 'show an MCP server'
   static override examples = ['wb mcp servers show tools', 'wb mcp servers show tools --json | jq .url']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersShow)

@@ -9,7 +9,7 @@ import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 export default class McpServersTest extends WbCommand {
   static override summary = 'connect to an MCP server and list its tools'
   static override examples = ['wb mcp servers test tools', 'wb mcp servers test tools --json | jq .latencyMs']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersTest)
@@ -35,7 +35,7 @@ export default class McpServersTest extends WbCommand {
           tool: { of: row => row.name },
           'agents may call it': { of: row => (mayCall(row.name) ? 'yes' : 'no') },
         },
-        empty: [`MCP server ${label} answers, and offers no tools`],
+        empty: [`MCP server ${label} has no tools`],
       },
     )
     for (const line of waiting.flatMap(waitingLines)) this.output.note(line)

@@ -18,14 +18,14 @@ const kind: Kind = {
 
 /** What can be said of a principal. */
 export const principalFlags = {
-  label: Flags.string({ summary: 'what a person calls it; empty for nothing' }),
+  label: Flags.string({ summary: 'display name; empty to remove it' }),
   role: Flags.option({
     options: roles,
-    summary: 'role in this workspace, instead of the one of its token',
+    summary: 'role in this workspace; replaces the role in the access token',
   })(),
   attribute: Flags.string({
     multiple: true,
-    summary: 'what policies call $principal.NAME; all of them, may be given again',
+    summary: 'attribute, $principal.NAME in policies; replaces all attributes; can be repeated',
     helpValue: 'NAME=VALUE',
   }),
 }
@@ -40,7 +40,7 @@ export function principalBody(flags: { label?: string; role?: Principal['role'];
 }
 
 /**
- * A principal by id or label.
+ * A principal by ID or label.
  *
  * @throws WbError     principal_not_found, with what was probably meant
  * @throws UsageError  several are labelled so

@@ -11,26 +11,26 @@ import { samplingFlags } from './sampling-flags.ts'
 
 /** What `create` and `update` say of an agent. */
 export const agentFlags = {
-  description: Flags.string({ summary: 'what it is for' }),
-  prompt: Flags.string({ summary: 'how it is to answer: its system prompt', helpValue: 'TEXT' }),
+  description: Flags.string({ summary: 'purpose' }),
+  prompt: Flags.string({ summary: 'system prompt', helpValue: 'TEXT' }),
   kb: Flags.string({
     char: 'k',
     multiple: true,
-    summary: 'knowledge base, by name or id; may be given again [all of them]',
+    summary: 'knowledge base, by name or ID; can be repeated [all]',
   }),
   tool: Flags.string({
     multiple: true,
     summary:
-      'tool, by name or id, or a server, which is all that it offers now; may be given again [every built-in one]',
+      'tool by name or ID, or a server for all of its current tools; can be repeated [all built-in tools]',
     helpValue: 'NAME',
   }),
   rule: Flags.string({
     multiple: true,
     summary:
-      'rule for a tool or for all tools of a server: allow, ask, deny or always; an id may end in *; may be given again',
+      'rule for a tool, or for all tools of a server: allow, ask, deny or always; an ID can end in *; can be repeated',
     helpValue: 'NAME=WORD',
   }),
-  llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),
+  llm: Flags.string({ summary: 'LLM service, by name or ID', helpValue: 'NAME' }),
   ...samplingFlags,
 }
 

@@ -34,7 +34,7 @@ export async function* approving({ send, ask, decide }: Approving): AsyncGenerat
       }
       const late = new AbortController()
       const answered = ask(data, late.signal).then(decision => decide(data.approvalId, decision))
-      // Who does not answer in time is not waited for.
+      // Who does not respond in time is not waited for.
       const isLate = next.then(
         () => late.abort(),
         () => late.abort(),

@@ -27,7 +27,7 @@ import { Talk } from './talk.ts'
 import { isOfServer, toolName } from './tool-name.ts'
 
 export const chatFlags = {
-  conversation: Flags.string({ summary: 'go on with this one, by title or id', helpValue: 'TITLE' }),
+  conversation: Flags.string({ summary: 'go on with this one, by title or ID', helpValue: 'TITLE' }),
   continue: Flags.boolean({ char: 'c', summary: 'go on with the newest one', exclusive: ['conversation'] }),
   stream: Flags.boolean({
     allowNo: true,
@@ -151,7 +151,7 @@ export abstract class ChatCommand extends WbCommand {
 
   private async questionOf(typed: string | undefined): Promise<string> {
     if (typed !== undefined) return typed
-    const missing = new UsageError('QUESTION is missing: what to ask, in words or a sentence')
+    const missing = new UsageError('QUESTION is missing: question, in words or a sentence')
     if (this.io.stdin.isTTY) throw missing
     const text = (await readAll(this.io.stdin)).trim()
     if (text === '') throw missing

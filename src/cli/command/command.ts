@@ -40,7 +40,7 @@ export abstract class WbCommand extends StartedCommand {
 
   /** Like {@link workspace}, but creates a workspace named `default` if the runtime has none. */
   protected workspaceOrDefault(): Promise<Workspace> {
-    return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ made workspace ${name}`))
+    return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ created workspace ${name}`))
   }
 
   /** Returns a knowledge base by name or ID; without one, that of `.wb.yaml`, or the only one. */
@@ -102,7 +102,7 @@ export abstract class WbCommand extends StartedCommand {
     if (given !== undefined) return given
     if (!this.canAsk) throw new UsageError(`${flag} is missing`)
     const offered = await choices()
-    if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is none to choose from`)
+    if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is nothing to choose from`)
     return person.choose(this.io, question, offered, this.signal)
   }
 
@@ -114,7 +114,7 @@ export abstract class WbCommand extends StartedCommand {
    */
   protected requireChange(change: object): void {
     if (Object.values(change).every(value => value === undefined))
-      throw new UsageError('nothing to change was named', [`${this.spoken} --help`])
+      throw new UsageError('no change was given', [`${this.spoken} --help`])
   }
 
   /**
@@ -135,9 +135,9 @@ export abstract class WbCommand extends StartedCommand {
   protected async allowTwin(among: Choices, name: string, flags: NarrowingFlags = {}): Promise<void> {
     if (!(await isTaken(among.among(this.resolving, flags), name))) return
     const fact = `another ${among.one} is named ${plainLine(name)}`
-    if (!this.canAsk) this.output.warn(`  ! ${fact}; this makes a second one`)
-    else if (!(await this.agree(`${fact}; make a second one?`, false)))
-      throw new UsageError('nothing was made', ['the same command with another name makes one of that name'])
+    if (!this.canAsk) this.output.warn(`  ! ${fact}; this creates a second one`)
+    else if (!(await this.agree(`${fact}; create a second one?`, false)))
+      throw new UsageError('nothing was created', ['choose another name'])
   }
 
   /**
@@ -173,10 +173,10 @@ export abstract class WbCommand extends StartedCommand {
     yes: boolean,
   ): Promise<void> {
     if (yes) return
-    if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to go on without being asked'])
+    if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to skip the confirmation'])
     this.output.warn(`  This ${act}.`)
-    const typed = await person.askToConfirm(this.io, `Type ${name} to go on:`, this.signal)
+    const typed = await person.askToConfirm(this.io, `Type ${name} to confirm:`, this.signal)
     if (typed !== name)
-      throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['the same command asks again'])
+      throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['run the command again to confirm'])
   }
 }

@@ -44,7 +44,7 @@ export async function missingValue(argument: MissingArgument, asking: Asking): P
   if (found.length === 0 && mayBeNew) return typed(argument, asking)
   if (found.length === 0)
     throw new UsageError(`${argument.name.toUpperCase()} is missing, and there is no ${one} to choose`)
-  const rest = { id: byHand, name: mayBeNew ? 'another one, by its name' : 'another one, by its name or id' }
+  const rest = { id: byHand, name: mayBeNew ? 'a new one, by name' : 'another one, by name or ID' }
   const more = mayBeNew || found.length > offeredMax ? [rest] : []
   const listed = found.slice(0, offeredMax).map(choice => ({ id: choice.id, name: line(choice) }))
   const chosen = await person.choose(asking.io, `Which ${one}?`, [...listed, ...more], asking.signal)

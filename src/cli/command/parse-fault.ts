@@ -34,7 +34,7 @@ export function parseMessage(error: Error): string {
     ({ name, description }) => `${name.toUpperCase()} is missing${description ? `: ${description}` : ''}`,
   )
   if (missing.length > 0) return missing.join('\n')
-  if (flags.length > 0) return `there is no flag ${flags.join(', ')}`
+  if (flags.length > 0) return `unknown flag ${flags.join(', ')}`
   return error.message
     .replace(/\n?See more help with --help\s*/g, '')
     .replace(/^The following errors? occurred:\s*/, '')

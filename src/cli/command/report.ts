@@ -32,13 +32,13 @@ export function reportOf(error: unknown): Report {
   const fault = sqliteFault(error)
   if (fault) return { kind: 'failed', ...fault }
   const message = error instanceof Error ? error.message : String(error)
-  return { kind: 'defect', message: `unexpected: ${message}`, next: [defectLine] }
+  return { kind: 'defect', message: `unexpected error: ${message}`, next: [defectLine] }
 }
 
-export const defectLine = 'This is a defect of wb; run it again with --debug for the details.'
+export const defectLine = 'This is a bug in wb. Run the command again with --debug for details.'
 
 const withoutKeychain =
-  'WB_API_KEY=… in the environment needs none, nor does a login in a file that you alone can read'
+  'To work without a keychain, set WB_API_KEY=…, or store the login in a file that only you can read:'
 
 /** Suggested commands by error code, for API hints that name no command. */
 const commands: Readonly<Record<string, readonly string[]>> = {

@@ -20,7 +20,7 @@ export function retyped(
   { address, from }: { address: string; from: AddressFrom | undefined },
   { url, flag }: Meant,
 ): string {
-  const after = flag === undefined ? '' : ` ${flag}    if you trust every network on the way`
+  const after = flag === undefined ? '' : ` ${flag}    if you trust the network`
   const variable = from === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
   if (!mayRepeat) return `${variable || `--url ${shellWord(url)}`}${after}`.trim()
   const words = argv.map(word => shellWord(withAddress(word, address, url)))

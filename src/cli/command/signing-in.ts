@@ -39,10 +39,10 @@ function refusedCredential(
   { kind, baseUrl, ways }: Stranger,
 ): string {
   if (used.kind === 'key' && looksAtTokensOnly(ways))
-    return 'API keys are not looked at here (auth.mode oidc)'
+    return 'this runtime does not accept API keys (auth.mode oidc)'
   const runtime = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
   const credential = prefix ? `the key ${prefix}` : used.kind === 'key' ? 'the key' : 'the token'
-  const place = used.from === 'WB_API_KEY' ? 'in WB_API_KEY' : 'that wb login stored'
+  const place = used.from === 'WB_API_KEY' ? 'in WB_API_KEY' : 'stored by wb login'
   return `${runtime} does not accept ${credential} ${place}`
 }
 
@@ -53,16 +53,16 @@ function cures(profile: Profile, prefix: string | undefined, stranger: Stranger)
   if (ways?.modes.device) return [signInAgain(profile, stranger)]
   if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
   if (prefix && message.includes('expired'))
-    return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]
+    return [`wb keys rotate ${prefix}    replaces it, if you may manage keys`]
   if (prefix && message.includes('revoked'))
-    return [`wb keys create NAME    makes another than ${prefix}, by who manages keys`]
+    return [`wb keys create NAME    creates a key to replace ${prefix}, if you may manage keys`]
   if (kind === 'named')
     return [
-      'wb keys create NAME    makes a key, for who may',
-      'WB_API_KEY=… in the environment says who you are, and so does',
+      'wb keys create NAME    creates a key, if you may manage keys',
+      'set WB_API_KEY=… to authenticate, or sign in:',
       signInAgain(profile, stranger),
     ]
-  return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
+  return ['wb keys create NAME --role admin --as-operator    creates a key for WB_API_KEY']
 }
 
 /**

@@ -150,7 +150,7 @@ export abstract class StartedCommand extends Command {
     const mayBeNew = flags.mayBeNew || !this.mindsFolder
     const meant = readProfile({ ...flags, mayBeNew }, this.io, says)
     if (meant.nameFrom === '.wb.yaml' && this.mindsFolder)
-      output.warn(`  profile ${meant.name}, which .wb.yaml names`)
+      output.warn(`  using profile ${meant.name}, selected by .wb.yaml`)
     return meant
   }
 
@@ -285,7 +285,7 @@ export abstract class StartedCommand extends Command {
     try {
       const wait = this.#wait && !error
       const left = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
-      if (left) this.output.note(`  ${counted(left, 'task')} left to the next command or wb serve`)
+      if (left) this.output.note(`  ${counted(left, 'task')} left for the next command or wb serve`)
     } catch (ending) {
       if (!error) await this.catch(ending as Error)
     } finally {

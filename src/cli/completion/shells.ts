@@ -21,11 +21,11 @@ export const installing: Readonly<Record<Shell, string>> = {
 export function toType(shell: Shell): string[] {
   const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
-    `  ${shell} completes wb by a script that wb autocomplete ${shell} prints into a pipe or a file:`,
+    `  ${shell} uses a script that wb autocomplete ${shell} writes to a pipe or file. To load it:`,
     `  ${now}`,
     '      in this shell',
     `  ${installing[shell]}`,
-    '      from the next one on',
+    '      in every new shell',
   ]
 }
 
@@ -43,7 +43,7 @@ export function shellOf(named: string | undefined, environment: Environment): Sh
   const shell = named ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell
   throw new UsageError(
-    shell === undefined ? 'which shell is not said' : `there is no script for ${shell}`,
+    shell === undefined ? 'your shell is unknown' : `${shell} is not supported`,
     Object.keys(scripts).map(name => `wb autocomplete ${name}`),
   )
 }

@@ -15,7 +15,7 @@ export const pages = { docs: '/docs', api: '/api/v1/openapi.json' } as const
  */
 export async function browsedUrl({ url, dataDir }: Profile): Promise<string> {
   const found = url ?? (await findLocalServer(dataDir))?.url
-  if (found === undefined) throw new Unreachable(`nothing serves ${dataDir}`, 'wb serve --open')
+  if (found === undefined) throw new Unreachable(`no server is running for ${dataDir}`, 'wb serve --open')
   return found
 }
 

@@ -74,7 +74,7 @@ function contentOf(name: string, path: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new UsageError(`${name} names ${path}, which cannot be read (${code})`, [
-      `unset ${name}    trusts the authorities that Node knows`,
+      `unset ${name}    uses the certificate authorities of Node`,
     ])
   }
 }
@@ -96,5 +96,7 @@ function versionLine(theirs: string | null): string | undefined {
   const ours = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/
   const [known, met] = [minor.exec(ours)?.[0], theirs === null ? undefined : minor.exec(theirs)?.[0]]
-  return met === undefined || met === known ? undefined : `  this wb is ${ours}, the runtime ${theirs}`
+  return met === undefined || met === known
+    ? undefined
+    : `  wb is version ${ours}, but the runtime is ${theirs}`
 }

@@ -38,9 +38,8 @@ export function namedHeaders(headers: readonly string[]): Record<string, string>
     if (at < 1) throw new UsageError('a header is not "Name: value"', ['-H "Accept: text/event-stream"'])
     const [name, value] = [header.slice(0, at).trim(), header.slice(at + 1).trim()]
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
-      throw new UsageError(`the header ${name.split(/\s/)[0]} holds a character that no header may`)
-    if (ofTheTransport.has(name.toLowerCase()))
-      throw new UsageError(`the header ${name} is the transport's own`)
+      throw new UsageError(`the header ${name.split(/\s/)[0]} contains an invalid character`)
+    if (ofTheTransport.has(name.toLowerCase())) throw new UsageError(`the header ${name} cannot be set`)
     return [name.toLowerCase(), value] as const
   })
   return Object.fromEntries(pairs)
@@ -72,7 +71,7 @@ function pageOf(path: string, text: string): { items: unknown[]; nextCursor: str
   const value: unknown = jsonOf(text)
   if (typeof value === 'object' && value !== null && 'items' in value && Array.isArray(value.items))
     return { nextCursor: null, ...value, items: value.items }
-  throw new UsageError(`${path} does not answer in pages`, ['leave --pages out'])
+  throw new UsageError(`${path} does not return pages`, ['leave out --pages'])
 }
 
 /** The value of a JSON text; undefined when it is none. */

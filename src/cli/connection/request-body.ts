@@ -16,7 +16,7 @@ export async function requestBody(given: string, io: Pick<Io, 'stdin' | 'cwd' | 
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
     if (code === undefined) throw error
-    const why = code === 'ENOENT' ? 'there is no such file' : code
+    const why = code === 'ENOENT' ? 'file not found' : code
     throw new UsageError(`"${given.slice(1)}" cannot be read: ${why}`)
   }
 }

@@ -34,7 +34,7 @@ export function timely(fetch: Fetch, clock: Clock = systemClock): Fetch {
 function late(url: string): Unreachable {
   const { origin, pathname } = new URL(url)
   return new Unreachable(
-    `${origin} has not answered ${pathname} within ${answerTimeoutMs / 1_000} s`,
+    `${origin} did not respond to ${pathname} within ${answerTimeoutMs / 1_000} s`,
     'Try again.',
   )
 }

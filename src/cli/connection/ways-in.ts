@@ -82,13 +82,13 @@ export async function askWays(client: Client, profile: Profile): Promise<WaysSai
   if (answer.status >= 300) throw await refusal(answer, profile)
   const said = waysSaid(jsonOf(await answer.text()))
   if (said) return said
-  throw noRuntime(profile, 'it does not say how people sign in')
+  throw noRuntime(profile, 'it does not report how to sign in')
 }
 
 async function refusal(answer: Incoming, profile: Profile): Promise<Error> {
   const error = await failure(answer)
   const isNoRuntime = answer.status === 404 || (answer.status >= 400 && error instanceof Unreachable)
-  return isNoRuntime ? noRuntime(profile, `it answers ${answer.status} where one signs in`) : error
+  return isNoRuntime ? noRuntime(profile, `it responds to /auth/config with status ${answer.status}`) : error
 }
 
 function waysSaid(answer: unknown): WaysSaid | undefined {
@@ -106,6 +106,6 @@ function noRuntime(profile: Profile, why: string): Unreachable {
   return new Unreachable(
     `${runtimeKey(profile)} does not look like a Workbase runtime: ${why}`,
     addressHint,
-    { next: [`wb login URL${profileFlag(profile)}    by the address of the runtime itself`] },
+    { next: [`wb login URL${profileFlag(profile)}    with the address of the runtime itself`] },
   )
 }

@@ -25,7 +25,7 @@ export interface Chosen {
  */
 export function chooseCredential(profile: Profile, login: StoredLogin | undefined): Chosen {
   const found = candidates(profile, login)
-  if (profile.asOperator) return { used: undefined, others: found, why: '--as-operator sends none' }
+  if (profile.asOperator) return { used: undefined, others: found, why: '--as-operator sends no credential' }
   if (profile.credential !== undefined) return named(profile, profile.credential, found)
   const bearer = found.find(({ kind }) => kind === 'login')
   const used = bearer ?? found[0]
@@ -51,11 +51,11 @@ function named(profile: Profile, wanted: CredentialChoice, found: readonly Candi
     throw new UsageError(`--credential ${wanted}: there is no ${wanted} for ${runtimeKey(profile)}`, [
       loginLine(profile, wanted === 'key' ? ' --with-token < KEY_FILE' : ''),
     ])
-  return { used, others: found.filter(candidate => candidate !== used), why: '--credential says so' }
+  return { used, others: found.filter(candidate => candidate !== used), why: 'chosen by --credential' }
 }
 
 function reason(used: Candidate, other: Candidate): string {
   return used.kind !== other.kind
-    ? 'a token of the identity provider goes before a key'
-    : 'the environment goes before what is stored'
+    ? 'an access token takes precedence over a key'
+    : 'the environment takes precedence over a stored login'
 }

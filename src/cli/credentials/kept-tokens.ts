@@ -33,7 +33,7 @@ export function tokensOf(issued: DeviceTokens, nowMs: number): Tokens {
     isToken(token) &&
     (refreshToken === undefined || isToken(refreshToken)) &&
     (seconds === undefined || Number.isFinite(seconds))
-  if (!isSound) throw notOurs('the runtime handed out tokens that are none')
+  if (!isSound) throw notOurs('the runtime returned invalid tokens')
   const lifeMs = seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifeSecondsMax) * 1_000
   return {
     token,
@@ -121,7 +121,7 @@ export class KeptTokens {
     const text = await keychain.getPassword(keychainService, account)
     const tokens = text === null ? undefined : parsed(text)
     if (tokens) return tokens
-    throw new WbError('unauthorized', 'the keychain no longer holds this login', {
+    throw new WbError('unauthorized', 'the keychain no longer contains this login', {
       next: [this.parts.loginLine],
     })
   }

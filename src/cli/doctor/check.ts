@@ -62,7 +62,7 @@ export async function check({ name, clock, signal, look, late }: Look): Promise<
 
 /** Converts an error to a finding. */
 export function faultFound(error: unknown): Finding {
-  if (error instanceof TimedOut) return failed(`no answer within ${timeoutMs / 1_000} s`)
+  if (error instanceof TimedOut) return failed(`no response within ${timeoutMs / 1_000} s`)
   const { message, next } = reportOf(error)
   return failedWith(message, next.at(-1))
 }

@@ -42,7 +42,7 @@ export async function skewTo(clock: Clock, ask: () => Promise<string | null>): P
 
 /** @param whose  owner of the other clock: "the runtime" */
 export function skewFound(skew: Skew | undefined, whose: string): Finding {
-  if (!skew) return skipped(`${whose} says no time`)
+  if (!skew) return skipped(`${whose} sends no time`)
   const leastMs = Math.abs(skew.ms) - skew.uncertainMs
   const mostMs = Math.abs(skew.ms) + skew.uncertainMs
   if (leastMs <= warnedMs) return ok(`within ${seconds(mostMs)} of ${whose}`)

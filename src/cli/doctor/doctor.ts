@@ -95,7 +95,7 @@ async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]
   const late = runtimeLate(runtime)
   const answer = await named('runtime', signal => runtimeFound(runtime, signal), late)
   if (answer.some(({ state }) => state === 'failed'))
-    return [...answer, ...skippedChecks('no runtime to ask')]
+    return [...answer, ...skippedChecks('no runtime to check')]
   const found = await Promise.all([
     named('version', signal => versionFound(runtime, server, signal)),
     named('auth', signal => authFound(session, runtime, signal)),
@@ -119,7 +119,9 @@ function skippedChecks(why: string): Check[] {
  */
 async function inProcessFound({ profile, session, named, config: { local } }: Scene): Promise<Check[]> {
   const inItself = skipped(
-    profile.asOperator ? 'the operator has it in each command' : 'each command has it in itself',
+    profile.asOperator
+      ? 'with --as-operator, each command runs it'
+      : 'each command runs it in its own process',
     'wb serve',
   )
   const unread = skipped('the configuration cannot be read')

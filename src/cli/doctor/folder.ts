@@ -12,11 +12,11 @@ import { type Finding, faultFound, ok, warning } from './check.ts'
  */
 export async function folderFound(profile: Profile, clock: Clock): Promise<Finding> {
   const files = filesHere(profile.cwd)
-  if (!files) return ok('no file of the working directory would count')
+  if (!files) return ok('no files in the working directory need trust')
   if (profile.nameFrom === '.wb.yaml') requireProfile(readProfiles(profile.settingsDir), profile.name)
   const unheard = { note() {}, warn() {}, agree: undefined }
   const { aside, refusal } = await folderSays(files, { profile, clock, isCi: false, ...unheard })
   if (refusal) return faultFound(refusal.error)
-  if (aside.length > 0) return warning(`${aside.join(', ')}: not trusted, and left aside`, 'wb trust')
-  return ok(`nothing in ${files.folder} needs to be trusted`)
+  if (aside.length > 0) return warning(`${aside.join(', ')}: not trusted, so not used`, 'wb trust')
+  return ok(`no files in ${files.folder} need trust`)
 }

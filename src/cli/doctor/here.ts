@@ -34,8 +34,8 @@ function isAtLeast(version: string, least: string): boolean {
 export function lockFound(server: Announcement | undefined, nowMs: number): Finding {
   return ok(
     server
-      ? `held by wb serve at ${server.url}, process ${server.pid}, begun ${ago(Date.parse(server.startedAt), nowMs)}`
-      : 'no wb serve runs here',
+      ? `held by wb serve at ${server.url}, process ${server.pid}, started ${ago(Date.parse(server.startedAt), nowMs)}`
+      : 'no wb serve is running',
   )
 }
 
@@ -56,17 +56,17 @@ export async function portFound(
   server: Announcement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
-  if (profile.url !== undefined) return skipped('the runtime of this profile is elsewhere')
+  if (profile.url !== undefined) return skipped('the runtime of this profile is not on this machine')
   if (!local) return skipped('the configuration cannot be read')
   const { host, port } = local.config.runtime
   if (server) {
     const its = new URL(server.url).port
-    return ok(its === String(port) ? `${port}, where wb serve answers` : `wb serve answers on ${its}`)
+    return ok(its === String(port) ? `${port} is used by wb serve` : `wb serve listens on ${its}`)
   }
   if (!(await isTaken(host, port, signal))) return ok(`${port} is free`)
   const holder = portHolder(port)
   return warning(
-    `${port} is taken by ${holder ?? 'another program'}`,
+    `${port} is in use by ${holder ?? 'another program'}`,
     `wb serve --port 0${profile.config.flag === undefined ? '' : ` --config ${shellWord(profile.config.flag)}`}`,
   )
 }

@@ -14,15 +14,15 @@ export async function identityProviderFound(
   signal: AbortSignal,
 ): Promise<Finding> {
   // @see docs/requirements.md#S5.8-02
-  if (profile.url !== undefined) return skipped('a runtime elsewhere does not tell who its provider is')
+  if (profile.url !== undefined) return skipped('a remote runtime does not report its identity provider')
   if (!local) return skipped('the configuration cannot be read')
   const provider = await identityProvider(local)
-  if (!provider) return skipped('none is configured')
+  if (!provider) return skipped('no identity provider is configured')
   let skew: Skew | undefined
   try {
     skew = await skewTo(clock, () => provider.date(signal))
   } catch {
-    return failed(`${provider.issuer} does not answer`, `curl -v ${shellWord(provider.url.href)}`)
+    return failed(`${provider.issuer} does not respond`, `curl -v ${shellWord(provider.url.href)}`)
   }
-  return skewFound(skew, `${provider.issuer}, which answers`)
+  return skewFound(skew, `${provider.issuer}, which responds`)
 }

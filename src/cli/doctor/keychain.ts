@@ -16,7 +16,7 @@ export async function keychainFound(profile: Profile): Promise<Finding> {
   const driver = driverOf(login?.driver ?? profile.keychain)
   try {
     await tryKeychain(profile, driver, login?.account)
-    return ok(`logins are kept ${placeOf(driver, profile)}`)
+    return ok(`logins are stored ${placeOf(driver, profile)}`)
   } catch (error) {
     if (!(error instanceof KeychainUnavailable)) throw error
     const isWanted = login !== undefined || profile.keychain !== undefined

@@ -29,7 +29,7 @@ export async function chatFound(client: Client, signal: AbortSignal): Promise<Fi
     return probeFound((await client.call(operation.healthDetails, {}, { signal })).chat)
   } catch (error) {
     if (error instanceof WbError && (error.facts.wireStatus === 401 || error.facts.wireStatus === 403))
-      return skipped('the runtime tells its operator alone')
+      return skipped('the runtime reports this to its operator only')
     throw error
   }
 }

@@ -36,13 +36,13 @@ export async function runtimeFound(runtime: Answering, signal: AbortSignal): Pro
     if (error instanceof Unreachable) return failed(error.message, startLine(runtime, isFree(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return faultFound(error)
     const { code, message } = reportOf(error)
-    return failed(`${message} (${code}); mend the cause first`, 'wb api POST /setup/restart')
+    return failed(`${message} (${code}); fix the cause first`, 'wb api POST /setup/restart')
   }
 }
 
 /** Returns the finding for a runtime that does not respond in time. */
 export function runtimeLate(runtime: Answering): Finding {
-  return failed(`${runtime.baseUrl} does not answer in time`, startLine(runtime, false))
+  return failed(`${runtime.baseUrl} does not respond in time`, startLine(runtime, false))
 }
 
 /**
@@ -68,10 +68,10 @@ export async function versionFound(
   const build = compareCommits(ownCommit, commit)
   const restart = runtime.kind === 'server' && server ? `kill ${server.pid}; wb serve` : undefined
   if (version === own && restart && build === 'different')
-    return warning(`wb ${own} is commit ${ownCommit}, and the server runs ${plainLine(commit)}`, restart)
-  if (version === own) return ok(`${own}, here and at the runtime`)
-  if (build === 'equal') return ok(`${own} here, and the runtime reports it as ${plainLine(version)}`)
-  const detail = `wb is ${own}, and the runtime ${plainLine(version)}`
+    return warning(`wb ${own} is commit ${ownCommit}, but the server runs ${plainLine(commit)}`, restart)
+  if (version === own) return ok(`${own}, same as the runtime`)
+  if (build === 'equal') return ok(`${own}, which the runtime reports as ${plainLine(version)}`)
+  const detail = `wb is version ${own}, but the runtime is ${plainLine(version)}`
   if (restart) return warning(detail, restart)
   return warning(detail, isVersion(version) ? `npm install --global workbase@${version}` : undefined)
 }
@@ -110,19 +110,22 @@ export async function authFound(
 ): Promise<Finding> {
   const { used } = session.credential
   const sent = used ? credentialWords(used) : 'no credential'
-  if (!runtime) return skipped(`${sent}; no server runs that could be asked`, 'wb whoami')
+  if (!runtime) return skipped(`${sent}; no server is running to check it`, 'wb whoami')
   const caller = await callerOf(session, signal).catch(orShut)
-  if (caller === 'shut') return skipped(`${sent}, which is not read; see keychain`)
+  if (caller === 'shut') return skipped(`${sent}, which could not be read; see keychain`)
   if (caller.kind === 'known') return ok(`${sent}; you are ${nameOf(caller.me)}`)
   if (caller.kind === 'anybody' || (!used && (await strangersPass(session, signal))))
-    return ok('no credential, and none is needed')
+    return ok('no credential is needed')
   const { refusal, ways } = caller
   if (refusal.facts.wireStatus !== 401) throw refusal
   const { message } = refusal
   const lines = signingIn(session.profile, used, { ...runtime, ways, isCi: isCi(session.io.env), message })
   if (used && ways && asksNobody(ways))
-    return failed(`${lines[0]}, and needs none`, used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY')
-  return failedWith(used ? lines[0]! : `${sent}; the runtime asks for one`, lines.at(-1))
+    return failed(
+      `${lines[0]}, and does not need one`,
+      used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY',
+    )
+  return failedWith(used ? lines[0]! : `${sent}, but the runtime requires one`, lines.at(-1))
 }
 
 /** @throws any error except {@link KeychainUnavailable} */

@@ -35,14 +35,14 @@ function recoverable(readable: readonly Readable[]): string {
   const [whole, cut] = [readable.filter(({ isWhole }) => isWhole), readable.filter(({ isWhole }) => !isWhole)]
   const parts = cut.map(({ table, rows }) => `${counted(rows, 'row')} of ${table}`)
   const others = `all ${counted(rowsOf(whole), 'row')} of ${cut.length > 0 ? 'the other' : 'its'} ${counted(whole.length, 'table')}`
-  return `can still be read: ${[...parts, others].join(', ')}; see "Damage" in docs/storage.md`
+  return `recoverable: ${[...parts, others].join(', ')}; see "Damage" in docs/storage.md`
 }
 
 /** Describes the path and schema version of a store, and the number of checks. */
 function storeState({ path, schema, checks }: Examined): string {
   if (path === undefined) return 'in memory'
   if (!schema) return `${path}, not made yet`
-  const isOld = schema.found !== schema.known ? `; ${schema.known} once it is opened` : ''
+  const isOld = schema.found !== schema.known ? `, upgraded to ${schema.known} when it is opened` : ''
   return `${path}, schema ${schema.found}${isOld}; ${counted(checks.length, 'check')}`
 }
 

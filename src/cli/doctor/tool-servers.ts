@@ -20,7 +20,7 @@ export function toolServersFound(
   const lost = declared.filter(server => server.enabled && !isThere(server, dataDir, environment))
   if (lost.length > 0)
     return lost.map(({ id, command }) =>
-      warning(`${id} of mcp.stdioServers: there is no program ${command}`, 'wb config show'),
+      warning(`${id} of mcp.stdioServers: program ${command} not found`, 'wb config show'),
     )
   const names = declared.map(({ id, enabled }) => (enabled ? id : `${id} (disabled)`))
   return [ok(`${counted(declared.length, 'server')} from the configuration: ${names.join(', ')}`)]

@@ -13,7 +13,7 @@ const candidatesShown = 8
 /** Flag `--kb` of commands that take one document. */
 export const kbFlag = Flags.string({
   char: 'k',
-  summary: 'knowledge base, by name or id [all are looked through]',
+  summary: 'knowledge base, by name or ID [all]',
 })
 
 /**
@@ -32,7 +32,7 @@ export async function findDocument(resolving: Resolving, wanted: string, base?: 
   if (found.length === 1) return found[0]!
   if (found.length > 1)
     throw new UsageError(
-      `${found.length} documents are called "${wanted}"; name one by id`,
+      `${found.length} documents are named "${wanted}"; use an ID`,
       found.slice(0, candidatesShown).map(row => `${row.documentId}  ${documentName(row)}`),
     )
   const names = bases.map(({ name }) => name).join(', ')

@@ -10,11 +10,11 @@ import { pick, type Resolving } from './resolve.ts'
 /** Flag `--kb` of commands that take a saved filter. */
 export const baseFlag = Flags.string({
   char: 'k',
-  summary: 'knowledge base, by name or id; the only one when left out',
+  summary: 'knowledge base, by name or ID [the only one]',
 })
 
 /** Saved filter that a command uses. */
-export const filterArg = Args.string({ description: 'name or id; the only one when left out' })
+export const filterArg = Args.string({ description: 'name or ID [the only one]' })
 
 /**
  * Finds a saved filter by name or ID. Without one, returns the only filter of the knowledge base.

@@ -8,7 +8,7 @@ import type { Field } from '../terminal/output.ts'
 import { type Resolving, resolveWorkspace } from './resolve.ts'
 
 /** ID of a job; the newest job if omitted. */
-export const jobArg = Args.string({ description: 'id of the job; the newest when left out' })
+export const jobArg = Args.string({ description: 'ID of the job [the newest]' })
 
 /**
  * @throws UsageError             when the argument is not an ID
@@ -17,12 +17,12 @@ export const jobArg = Args.string({ description: 'id of the job; the newest when
 export async function findJob(resolving: Resolving, wanted: string | undefined): Promise<Job> {
   const { client } = resolving
   if (wanted !== undefined && !isId(wanted))
-    throw new UsageError(`a job is named by its id, which "${wanted}" is not`, ['wb jobs list'])
+    throw new UsageError(`"${wanted}" is not the ID of a job`, ['wb jobs list'])
   const { workspaceId } = await resolveWorkspace(resolving)
   if (wanted !== undefined) return client.call(jobs.show, { params: { workspaceId, jobId: wanted } })
   const { items } = await client.call(jobs.list, { params: { workspaceId }, query: { limit: 1 } })
   if (items[0]) return items[0]
-  throw new WbError('job_not_found', 'there is no job yet', {
+  throw new WbError('job_not_found', 'there are no jobs yet', {
     next: ['wb kb ingest handbook ./docs --async'],
   })
 }

@@ -30,8 +30,8 @@ export async function findKey(
 ): Promise<ApiKey> {
   const prefix = token.exec(wanted)?.[1]
   if (prefix)
-    throw new UsageError('a token is a secret, and no name', [
-      `${spoken} ${prefix}    names the key of that token`,
+    throw new UsageError('a key cannot be selected by its token', [
+      `${spoken} ${prefix}    selects the key of that token`,
     ])
   const params = { workspaceId }
   if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
@@ -57,7 +57,7 @@ export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parame
   const name = `${plainLine(key.label)} (${key.prefix})`
   throw new WbError(
     'api_key_not_found',
-    `key ${name} was revoked ${when === 'now' ? 'just now' : when} already`,
+    `key ${name} was already revoked ${when === 'now' ? 'just now' : when}`,
     {
       next: ['wb keys list'],
     },
@@ -92,10 +92,11 @@ function ambiguous(
   const shown = keys
     .slice(0, candidatesShown)
     .map(
-      key => `${spoken} ${key.prefix}    made ${ago(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
+      key =>
+        `${spoken} ${key.prefix}    created ${ago(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
     )
   return new UsageError(
-    `${keys.length} keys are named "${plainLine(wanted)}"; name one by its prefix`,
+    `${keys.length} keys are named "${plainLine(wanted)}"; use a prefix`,
     keys.length > candidatesShown ? [...shown, 'wb keys list'] : shown,
   )
 }

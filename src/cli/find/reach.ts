@@ -15,9 +15,9 @@ export async function boundTo(client: Client, names: readonly string[]): Promise
   if (!me?.workspaceScopes) return undefined
   const name = plainLine(me.label ?? me.id)
   if (names.length === 0 && me.type === 'oidc')
-    return `you are signed in as ${name}, and may enter no workspace; the claim of the token that names workspaces (wb_workspace_scopes) is missing or empty`
-  const who = me.type === 'apiKey' ? `this key (${name}) enters` : `${name} enters`
-  if (names.length === 0) return `${who} no workspace that is there`
+    return `you are signed in as ${name}, but you have no access to any workspace: the claim wb_workspace_scopes of your token is missing or empty`
+  const who = me.type === 'apiKey' ? `this key (${name}) has access to` : `${name} has access to`
+  if (names.length === 0) return `${who} no existing workspace`
   return `${who} workspace ${names.map(plainLine).join(', ')} only`
 }
 

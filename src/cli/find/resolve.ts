@@ -40,7 +40,7 @@ const workspaceKind: Kind = {
   one: 'workspace',
   code: 'workspace_not_found',
   list: 'wb workspaces list',
-  create: ['wb kb create handbook     makes a workspace too', 'wb workspaces create demo'],
+  create: ['wb kb create handbook     also creates a workspace', 'wb workspaces create demo'],
 }
 export const knowledgeBaseKind: Kind = {
   one: 'knowledge base',
@@ -143,7 +143,7 @@ async function showWorkspace(
     return await client.call(workspaces.show, { params: { workspaceId } })
   } catch (error) {
     if (!isDefault || !(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
-    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} is gone`, {
+    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} no longer exists`, {
       ...error.facts,
       next: ['wb workspaces list', 'wb workspaces use NAME'],
     })
@@ -211,7 +211,7 @@ export async function pick<T>(
     all.map(({ name }) => name),
   )
   const next = close ? [`did you mean ${close}?`, kind.list] : all.length > 0 ? [kind.list] : kind.create
-  const by = kind.namedBy === undefined ? '' : `, which ${kind.namedBy} names`
+  const by = kind.namedBy === undefined ? '' : ` (from ${kind.namedBy})`
   throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"${by}`, { next, didYouMean: close })
 }
 
@@ -224,7 +224,7 @@ async function only<T>(
   if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
   if (all.length === 1) return all[0]!.row
   if (!choose) {
-    const wanted = every ? 'name one, or search all' : 'name the one that is meant'
+    const wanted = every ? 'name one, or search all of them' : 'name one'
     const { message, next } = ambiguous(
       `there are ${counted(all.length, kind)}; ${wanted}`,
       all,

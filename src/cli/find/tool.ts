@@ -108,7 +108,7 @@ async function meant(
 /** @throws WbError agent_tool_unresolved  when the tool is disabled */
 function turnedOn(meaning: Meaning): Meaning {
   if (!meaning.isOff) return meaning
-  const fact = `the tool ${meaning.id} is off; the configuration turns it on, below chat.tools`
+  const fact = `the tool ${meaning.id} is disabled; enable it under chat.tools in the configuration`
   throw new WbError('agent_tool_unresolved', fact, { next: [list] })
 }
 
@@ -141,7 +141,7 @@ function ambiguous(word: string, matches: readonly Meaning[]): UsageError {
   return new UsageError(
     `"${word}" is the name of ${matches.length} tools or servers`,
     matches
-      .map(({ id, name, isOff }) => shellWord(isClear(name) ? name : id) + (isOff ? '    is off' : ''))
+      .map(({ id, name, isOff }) => shellWord(isClear(name) ? name : id) + (isOff ? '    disabled' : ''))
       .sort(),
   )
 }
@@ -169,5 +169,5 @@ async function notGiven({ client }: Resolving, workspaceId: string, word: string
     return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, { next: [list] })
   const what = word === server ? 'no tools' : `no tool "${word.slice(server.length + 1)}"`
   const next = [list, `wb mcp servers review ${shellWord(server)}`]
-  return new WbError('agent_tool_unresolved', `MCP server ${server} gives agents ${what}`, { next })
+  return new WbError('agent_tool_unresolved', `MCP server ${server} offers agents ${what}`, { next })
 }

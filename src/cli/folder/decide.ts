@@ -148,12 +148,12 @@ async function ask(folder: string, before: Decision | undefined, { files }: Surv
   const place = plainLine(folder)
   asking.warn(
     before
-      ? `  The files of ${place} have changed since you ${before.trusted ? 'trusted them' : 'left them aside'}:`
-      : `  The folder ${place} brings files that would count here:`,
+      ? `  The files of ${place} have changed since you ${before.trusted ? 'trusted' : 'declined to trust'} them:`
+      : `  The folder ${place} contains files that wb would use:`,
   )
   for (const line of linesOf(before, files)) asking.warn(line)
-  asking.warn('  Such files can send keys and documents elsewhere, and start programs.')
-  return asking.agree!('Let them count?')
+  asking.warn('  Such files can send keys and documents to other hosts, and start programs.')
+  return asking.agree!('Trust them?')
 }
 
 /**
@@ -172,21 +172,20 @@ export async function requireStillTrusted(profile: Profile): Promise<void> {
 }
 
 function changed(folder: string, before: Decision | undefined, { files, fault }: Survey): UsageError {
-  if (fault !== undefined)
-    return new UsageError(`the files of ${folder} cannot be trusted any more: ${fault}`)
+  if (fault !== undefined) return new UsageError(`the files of ${folder} can no longer be trusted: ${fault}`)
   const lines = linesOf(before, files)
   const shown = lines.length > linesAskedMax ? [] : lines.map(line => line.slice(2))
-  return new UsageError(`the files of ${folder} are not those that you trusted`, [
+  return new UsageError(`the files of ${folder} have changed since you trusted them`, [
     ...shown,
-    `wb trust ${shellWord(folder)}    lets them count as they are now`,
+    `wb trust ${shellWord(folder)}    trusts their current content`,
   ])
 }
 
 function untrustedInCi(wanted: readonly Wanted[], { fault }: Survey): UsageError {
   const [{ file }] = wanted as [Wanted, ...Wanted[]]
-  return new UsageError(`${file} is not trusted, and nobody is here to ask (CI is set)`, [
-    ...wanted.map(({ flag }) => `${flag}    takes it as it is`),
-    fault ?? 'wb trust    lets the files of this folder count',
+  return new UsageError(`${file} is not trusted (in CI, wb does not ask)`, [
+    ...wanted.map(({ flag }) => `${flag}    uses it without trust`),
+    fault ?? 'wb trust    trusts the files of this folder',
   ])
 }
 

@@ -5,16 +5,16 @@ import { plainLine, truncate } from '../terminal/terminal-text.ts'
 const valueWidthMax = 300
 
 const acts: Readonly<Record<string, string>> = {
-  'workbase.yaml': 'would be the configuration',
-  '.workbase/': 'would be the data directory',
-  '.workbase/workbase.yaml': 'would be the configuration of that data directory',
-  '.workbase/.env': 'would set variables',
-  '.wb.yaml': 'would choose the profile',
+  'workbase.yaml': 'configuration',
+  '.workbase/': 'data directory',
+  '.workbase/workbase.yaml': 'configuration of that data directory',
+  '.workbase/.env': 'environment variables',
+  '.wb.yaml': 'selects the profile',
 }
 
 /** Why a file of a folder was left aside. */
 export function notCounting(file: string): string {
-  return `${file} does not count unless it is named, or its folder trusted (wb trust)`
+  return `${file} is not used because its folder is not trusted; run wb trust, or name it`
 }
 
 /** Every file that would count, and what it says that could send or run something. */
@@ -45,6 +45,6 @@ function union(a: object = {}, b: object = {}): string[] {
 
 function shownValue(key: string, value: string | undefined): string {
   if (value === undefined) return '(nothing)'
-  if (key === 'store') return value === 'none' ? 'none yet' : `of its own (${value})`
+  if (key === 'store') return value === 'none' ? 'none yet' : `its own (${value})`
   return truncate(plainLine(value), valueWidthMax)
 }

@@ -28,10 +28,10 @@ export async function findOrCreate(wanted: BaseWanted): Promise<{ base: Knowledg
     const { next = [] } = error.facts as { next?: string[] }
     const close =
       typeof error.facts.didYouMean === 'string' ? ` (or did you mean ${error.facts.didYouMean}?)` : ''
-    if (!(await wanted.agree(`There is no knowledge base "${name}"${close}. Make it?`)))
+    if (!(await wanted.agree(`There is no knowledge base "${name}"${close}. Create it?`)))
       throw new WbError(error.code, error.message, {
         ...error.facts,
-        next: [...next, 'add --create to make it'],
+        next: [...next, 'add --create to create it'],
       })
     const { workspaceId } = await wanted.workspace()
     return make(wanted, workspaceId)

@@ -27,7 +27,7 @@ export async function* beirDocuments(
     if (!found) continue
     yield found
     if (found.kind === 'failed' && ++broken === brokenLinesMax) {
-      const message = `given up after ${brokenLinesMax} bad lines; is it one JSON object a line?`
+      const message = `stopped after ${brokenLinesMax} invalid lines; the file must have one JSON object per line`
       yield { kind: 'failed', problem: { path: file.path, code: 'extraction_failed', message } }
       return
     }
@@ -43,7 +43,7 @@ function documentOf(file: FileToRead, { number, bytes }: NumberedLine): Found | 
   const source = sourceOf(file, path, number, fields)
   if (!source) return { kind: 'skipped', as: 'lines without title and text' }
   if (source.body.text.length > limits.ingestTextChars)
-    return failed(path, 'payload_too_large', `its text is over ${limits.ingestTextChars} characters`)
+    return failed(path, 'payload_too_large', `the text has more than ${limits.ingestTextChars} characters`)
   return { kind: 'source', source }
 }
 

@@ -17,17 +17,17 @@ export const pathArg = {
   ...Args.string({
     required: true,
     ignoreStdin: true,
-    description: 'files, folders, globs, .jsonl in BEIR form, or - for stdin',
+    description: 'files, folders, globs, .jsonl in BEIR format, or - for stdin',
   }),
   pathQuestion: 'Which file or folder?',
 }
 
 /** Flags of commands that ingest files. */
 export const ingestFlags = {
-  create: Flags.boolean({ summary: 'make the knowledge base when it is missing' }),
-  async: Flags.boolean({ summary: 'leave the work to jobs of the runtime' }),
-  all: Flags.boolean({ summary: 'also what is hidden or in .gitignore' }),
-  name: Flags.string({ summary: 'file name of what comes from stdin', helpValue: 'FILE' }),
+  create: Flags.boolean({ summary: 'create the knowledge base if it does not exist' }),
+  async: Flags.boolean({ summary: 'ingest in background jobs' }),
+  all: Flags.boolean({ summary: 'include hidden files and those in .gitignore' }),
+  name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
 }
 
 /** Values of {@link ingestFlags}. */
@@ -70,7 +70,7 @@ export abstract class IngestCommand extends WbCommand {
         return isMade
       },
     })
-    if (created) output.note(`  made knowledge base ${base.name}`)
+    if (created) output.note(`  created knowledge base ${base.name}`)
     const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
     const { summary, broken } = await ingest(
       { client, signal, progress, base, jobs },
@@ -88,5 +88,5 @@ export abstract class IngestCommand extends WbCommand {
 /** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */
 function requireSome(paths: readonly string[], cwd: string): void {
   if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(typedPath(cwd, path)))) return
-  throw new UsageError(`There is no ${paths.join(', ')} to read; no knowledge base was made`)
+  throw new UsageError(`${paths.join(', ')} not found; no knowledge base was created`)
 }

@@ -25,7 +25,7 @@ export async function into(words: readonly string[], cwd: string, resolving: Res
   if (rest.length === 0 && !isPath(first, cwd))
     throw new UsageError(`there is no file or folder "${first}"`, [
       'wb add ./my-folder',
-      `wb add ${first} ./my-folder    where ${first} is a knowledge base`,
+      `wb add ${first} ./my-folder    if ${first} is a knowledge base`,
     ])
   if (rest.length === 0 || (isPath(first, cwd) && !(await isBase(first, resolving))))
     return { base: undefined, paths: words }

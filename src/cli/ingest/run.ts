@@ -86,7 +86,7 @@ class Faults {
     this.#inARow = isFault ? this.#inARow + 1 : 0
     if (!isFault || this.#inARow < faultsInARowMax) return
     const code: ErrorCode = isErrorCode(outcome.code) ? outcome.code : 'internal_error'
-    throw new WbError(code, `given up after ${faultsInARowMax} failures in a row: ${outcome.message}`, {
+    throw new WbError(code, `stopped after ${faultsInARowMax} consecutive failures: ${outcome.message}`, {
       wireStatus: outcome.status,
     })
   }

@@ -141,8 +141,8 @@ async function* linesOf(batch: readonly Source[], overwriteOnNameConflict: boole
 
 function cutShort(cause?: unknown): Unreachable {
   return new Unreachable(
-    'the runtime stopped answering in the middle of the work',
-    'Type the same line again; what is stored is left as it is.',
+    'the connection to the runtime was lost during the ingest',
+    'Run the command again; documents that are already stored are skipped.',
     { cause },
   )
 }

@@ -51,14 +51,14 @@ async function* linesOrText(file: FileToRead): AsyncGenerator<Found> {
 
 function notText(file: FileToRead): Found {
   const extension = `.${extensionOf(file.name)}`
-  const message = `${extension} files are not read; send text, or pipe it in: wb kb ingest NAME - --name FILE`
+  const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
   return unfit(file, extension, 'unsupported_file_type', message)
 }
 
 function documentOf(file: FileToRead, reading: Reading): Found {
   if ('refused' in reading) return refused(file, reading)
   const { text, sizeBytes } = reading
-  if (text.trim() === '') return unfit(file, 'empty files', 'empty_file', 'it holds no text')
+  if (text.trim() === '') return unfit(file, 'empty files', 'empty_file', 'it contains no text')
   const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
   const about = { sourceFilename: file.name, fileType: mediaTypeOf(file.name), fileSize: sizeBytes }
   const body: Source['body'] = { text, ...about, metadata: title ? { title } : {} }
@@ -76,13 +76,16 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
     case 'not_a_file':
       return unfit(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
     case 'too_long':
-      return failed('payload_too_large', `it is over ${count(limits.ingestTextChars)} characters; split it`)
+      return failed(
+        'payload_too_large',
+        `it has more than ${count(limits.ingestTextChars)} characters; split it`,
+      )
     case 'encoding':
       return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
     case 'binary':
       if (extensionOf(file.name) === '')
         return unfit(file, 'binary files', 'unsupported_file_type', 'it is binary')
-      return failed('extraction_failed', 'it holds binary data, though its name says text')
+      return failed('extraction_failed', 'it contains binary data, but has the extension of a text file')
   }
 }
 
@@ -92,6 +95,6 @@ export function stdinNamed(
   stream: AsyncIterable<Uint8Array>,
 ): NonNullable<Intake['stdin']> {
   if (!name)
-    throw new UsageError('what comes from stdin has no name', ['add --name FILE, such as --name notes.md'])
+    throw new UsageError('input from stdin needs a file name', ['add --name FILE, such as --name notes.md'])
   return { name, stream }
 }

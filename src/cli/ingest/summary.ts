@@ -48,7 +48,7 @@ export function showSummary(output: Output, summary: Summary): void {
   else if (tally.queued.length > 0) for (const { job } of tally.queued) output.result(job.jobId)
   else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
   for (const line of details(output, tally)) output.warn(line)
-  if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
+  if (summary.left) output.warn(`  ${unreached(summary.left.count)}; run the command again to continue`)
   else if (tally.queued.length > 0) output.next('wb jobs list')
   else if (tally.done > tally.failed) output.next(`wb kb search ${base.name} "…"`)
 }

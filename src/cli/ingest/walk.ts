@@ -119,7 +119,7 @@ async function* walkGlob(pattern: string, { cwd, all }: WalkOptions): AsyncGener
   const base = resolve(cwd, shown)
   const names = await glob(rest, { cwd: base, dot: all, followSymbolicLinks: false, ignore: ['**/.git/**'] })
   if (names.length === 0) {
-    yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'nothing matches it' } }
+    yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'no files match' } }
     return
   }
   const rules = new Map<string, Promise<IgnoreRules>>()

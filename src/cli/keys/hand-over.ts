@@ -28,8 +28,8 @@ export async function handOver(target: TokenTarget, output: Output, minted: Mint
     )
   } catch (error) {
     throw new PartlyFailed(
-      `key ${plainLine(label)} was made, and its token did not arrive ${target.place} (${codeOf(error)})`,
-      [`wb keys revoke ${keyId} --yes    then make another`],
+      `key ${plainLine(label)} was created, but its token could not be written ${target.place} (${codeOf(error)})`,
+      [`wb keys revoke ${keyId} --yes    then create another`],
     )
   }
   if (output.json && target.kind !== 'stdout') output.value(rest)
@@ -52,7 +52,7 @@ export function tokenNotes(
   const runtime = about.url ? `WB_URL=${about.url} ` : ''
   const where =
     target.kind === 'stdout'
-      ? 'its token is shown this once'
+      ? 'its token is shown only once'
       : `its token is ${target.kind === 'file' ? 'in ' : ''}${target.place}`
   return [
     `  key ${plainLine(label)} of workspace ${plainLine(about.workspace)}; ${where}`,
@@ -72,7 +72,7 @@ function unlooked(ways: WaysIn | undefined): string[] {
   if (!ways || ways.modes.apiKey) return []
   return [
     ways.isServer
-      ? '  ! this runtime looks at no keys; it does with auth.mode apiKey or any'
-      : '  ! as configured here, keys are not checked; auth.mode apiKey or any checks them',
+      ? '  ! this runtime does not accept API keys; set auth.mode to apiKey or any'
+      : '  ! this configuration does not accept API keys; set auth.mode to apiKey or any',
   ]
 }

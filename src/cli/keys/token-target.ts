@@ -47,8 +47,8 @@ export function tokenTarget({ write, force = false, copy = false }: TargetFlags,
 
 function stdoutTarget(io: Io): TokenTarget {
   if (io.discardsStdout())
-    throw new UsageError('stdout leads nowhere, and the token is shown once', [
-      '--write FILE    writes it to a file that you alone can read',
+    throw new UsageError('stdout is discarded, and the token is shown only once', [
+      '--write FILE    writes it to a file that only you can read',
     ])
   return {
     kind: 'stdout',
@@ -87,9 +87,9 @@ function refuseOccupied(path: string, force: boolean): void {
   const there = lstatSync(path, { throwIfNoEntry: false })
   if (!there) return
   if (there.isSymbolicLink())
-    throw new UsageError(`"${path}" is a symbolic link, and a token is not written through one`)
+    throw new UsageError(`"${path}" is a symbolic link; tokens are not written through links`)
   if (!there.isFile()) throw new UsageError(`"${path}" is not a file`)
-  if (!force) throw new UsageError(`"${path}" exists already`, ['add --force to replace it'])
+  if (!force) throw new UsageError(`"${path}" already exists`, ['add --force to replace it'])
 }
 
 /** @throws UsageError  when the folder is missing, or not writable for this user */
@@ -118,10 +118,9 @@ function moveToFree(draft: string, path: string): void {
 function clipboardTarget(io: Io): TokenTarget {
   const put = clipboard(io)
   if (!put)
-    throw new UsageError(
-      'there is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)',
-      ['--write FILE    writes the token to a file that you alone can read'],
-    )
+    throw new UsageError('no clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)', [
+      '--write FILE    writes the token to a file that only you can read',
+    ])
   return { kind: 'clipboard', place: 'in the clipboard', put }
 }
 

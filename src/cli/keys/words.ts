@@ -8,14 +8,14 @@ const grants: Readonly<Record<Scope, string>> = {
   'read:audit': 'read the audit trail',
   write: 'change everything: documents, knowledge bases, services and agents',
   'write:ingest': 'add, change and delete documents and records',
-  'write:kb': 'make, change and delete knowledge bases and filters',
-  'write:services': 'make, change and delete services and tool servers',
-  'write:agents': 'make, change and delete agents',
+  'write:kb': 'create, change and delete knowledge bases and filters',
+  'write:services': 'create, change and delete services and MCP servers',
+  'write:agents': 'create, change and delete agents',
   manage: 'manage keys and access, and delete the workspace',
-  'manage:keys': 'make, rotate and revoke keys',
-  'manage:access': 'decide who sees what',
+  'manage:keys': 'create, rotate and revoke keys',
+  'manage:access': 'manage access to documents',
   'manage:workspace': 'delete the workspace',
-  'tools:invoke': 'have agents call external tools',
+  'tools:invoke': 'let agents call external tools',
 }
 
 /** Permissions that a key without any scope of a tier lacks, worded to follow "may not". */
@@ -64,7 +64,7 @@ type Has = (scope: Scope) => boolean
 /** Reading over HTTP needs no scope; reading through tools does. */
 function readsAnyway(has: Has): string[] {
   const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => grants[scope])
-  return [...named, 'read over HTTP what the workspace holds, as every key of it may']
+  return [...named, 'read the content of the workspace over HTTP, like every key']
 }
 
 /** Describes a tier: as a whole if the key holds the coarse scope, else by its fine scopes. */

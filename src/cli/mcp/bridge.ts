@@ -70,7 +70,9 @@ export class McpBridge {
   #refuse(sent: unknown): void {
     const { result, error } = fieldsOf(sent)
     if (result !== undefined || error !== undefined) return
-    this.#parts.write(failed(null, codes.notARequest, 'a line holds one JSON-RPC request, and no batch'))
+    this.#parts.write(
+      failed(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
+    )
   }
 
   /** Handles cancellation here, because requests to the runtime are independent of each other. */
@@ -100,13 +102,14 @@ export class McpBridge {
   #refusal(request: Request): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
-      return failed(null, codes.notARequest, 'an id is a text or a number')
-    if (this.#calls.has(id)) return failed(id, codes.notARequest, 'a request of this id is under way')
+      return failed(null, codes.notARequest, 'the id must be a string or a number')
+    if (this.#calls.has(id)) return failed(id, codes.notARequest, 'a request with this id is in progress')
     if (this.#calls.size >= callsMax)
-      return failed(id, codes.failed, `${callsMax} requests are under way; wait for one`)
+      return failed(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
     if (method !== 'tools/call') return undefined
     const name = params?.name
-    if (typeof name !== 'string') return failed(id, codes.invalidParams, 'the name of a tool is a text')
+    if (typeof name !== 'string')
+      return failed(id, codes.invalidParams, 'the name of a tool must be a string')
     const required = allowanceFor(name)
     if (required === undefined)
       return uncalled(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
@@ -180,7 +183,7 @@ function failureTold(id: Id, error: unknown): object {
   if (error instanceof Unreachable) return failed(id, codes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
     const isKnown = error instanceof Error && 'hint' in error
-    return failed(id, codes.failed, isKnown ? error.message : 'the request could not be carried out')
+    return failed(id, codes.failed, isKnown ? error.message : 'the request failed')
   }
   const { code, message, hint, facts } = error
   const { requestId } = facts

@@ -191,8 +191,8 @@ function contentOf(place: string, title: string): { path: string; content: Recor
   const text = readFileSync(path, 'utf8')
   const content = text.trim() === '' ? {} : jsonOf(text)
   if (typeof content !== 'object' || content === null || Array.isArray(content))
-    throw new UsageError(`${path} is not JSON that can be changed here; it stays as it is`, [
-      `put what this command prints without --write into it, or into the settings of ${title}`,
+    throw new UsageError(`${path} is not a JSON object and was not changed`, [
+      `add the output of this command without --write to it, or to the settings of ${title}`,
     ])
   return { path, content: { ...content } }
 }

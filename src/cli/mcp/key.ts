@@ -80,11 +80,11 @@ function howPassed(client: ClientName | undefined): string[] {
     return ['  the runtime requires a key; VS Code asks for it once and stores it encrypted']
   if (client === 'cursor')
     return [
-      '  the runtime requires a key; Cursor passes on WB_API_KEY from the environment that it is started in:',
+      '  the runtime requires a key; Cursor passes on WB_API_KEY from its environment:',
       '    export WB_API_KEY=KEY',
     ]
   return [
-    `  the runtime requires a key, and the entry holds none; give it to ${titleOf(client)} in one of these ways:`,
+    `  the runtime requires a key, and the entry contains none; provide it to ${titleOf(client)} in one of these ways:`,
   ]
 }
 

@@ -13,7 +13,7 @@ export function notReached(
       `wb mcp servers login ${name}`,
     ])
   return new PartlyFailed(`MCP server ${plainLine(label)}: ${message}`, [
-    `wb mcp servers update ${name} --address URL    where it is now`,
+    `wb mcp servers update ${name} --address URL    if its address has changed`,
     `wb mcp servers test ${name}`,
   ])
 }

@@ -45,8 +45,8 @@ export async function listenForCallback(): Promise<CallbackListener> {
     })
     response.end(
       isExpected
-        ? page('The browser returned to the command line.')
-        : page('No sign-in waits at this address.'),
+        ? page('The sign-in continues in your terminal.')
+        : page('No sign-in is waiting at this address.'),
     )
     if (isExpected) response.on('close', () => resolve(url))
   })
@@ -73,7 +73,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
 export function pageOf({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || isInTheClear(url))
-    throw notOurs('the runtime began a sign-in at an address that cannot be opened')
+    throw notOurs('the runtime returned a sign-in address that is not safe to open')
   return plainLine(url.href)
 }
 
@@ -108,7 +108,7 @@ export async function pastedLine(stdin: NodeJS.ReadStream, again: string): Promi
 /** Parses the address that the user pasted. @throws UsageError */
 export function pastedUrl(text: string, again: string): URL {
   if (URL.canParse(text)) return new URL(text)
-  throw new UsageError('what was pasted is not an address', [again])
+  throw new UsageError('the pasted text is not a valid address', [again])
 }
 
 /**
@@ -119,12 +119,12 @@ export function pastedUrl(text: string, again: string): URL {
  */
 export function responseIn({ searchParams }: URL, state: string, again: string): AuthorizationResponse {
   if (searchParams.get('state') !== state)
-    throw new UsageError('the address is not that of this sign-in', [again])
+    throw new UsageError('the address belongs to another sign-in', [again])
   const error = searchParams.get('error')
   if (error !== null)
     throw new PartlyFailed(`the sign-in was refused: ${plainLine(error).slice(0, shownChars)}`, [again])
   const code = searchParams.get('code')
-  if (!code) throw new UsageError('the address holds no code', [again])
+  if (!code) throw new UsageError('the address contains no authorization code', [again])
   const iss = searchParams.get('iss')
   return { state, code, ...(iss !== null && { iss }) }
 }

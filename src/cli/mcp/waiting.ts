@@ -58,7 +58,7 @@ async function waitingTools(
 export function waitingLines({ server: { label }, tools }: Waiting): string[] {
   const wait = tools.length === 1 ? 'waits' : 'wait'
   return [
-    `  ${counted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for a review:`,
+    `  ${counted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for review:`,
     `    ${reviewLine(label)}`,
   ]
 }

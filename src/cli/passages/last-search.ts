@@ -113,9 +113,9 @@ export async function findToDelete(resolving: Resolving, wanted: string, base?: 
     return await findDocument(resolving, wanted, base)
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'document_not_found' || !isCitation(wanted)) throw error
-    const message = `${error.message}; numbers of a search cannot be deleted`
+    const message = `${error.message}; search result numbers cannot be used to delete`
     throw new WbError(error.code, message, {
-      next: [`wb documents show ${wanted}    shows which file it is`],
+      next: [`wb documents show ${wanted}    shows the document`],
     })
   }
 }
@@ -147,10 +147,14 @@ async function citedDocument(
     return { document, passage: { number: citation.exec(reference)![1]!, chunkIndex } }
   } catch (error) {
     if (!(error instanceof WbError) || error.status !== 404) throw error
-    const next = ['search again; the numbers are those of the last search']
-    throw new WbError('document_not_found', `the document of ${reference} is gone since the last search`, {
-      ...error.facts,
-      next,
-    })
+    const next = ['search again to get new numbers']
+    throw new WbError(
+      'document_not_found',
+      `the document of ${reference} was deleted after the last search`,
+      {
+        ...error.facts,
+        next,
+      },
+    )
   }
 }

@@ -24,12 +24,12 @@ export async function nothingFound(search: {
   if ('names' in base) return nothingAnywhere(base.names.size, flags)
   const params = { workspaceId: base.workspaceId, knowledgeBaseId: base.knowledgeBaseId }
   const held = await countItems(client.items(documents.list, { params, query: { limit: limits.pageMax } }))
-  return `  nothing found in ${base.name} (${counted(held, 'document')})\n  ${suggestion(held, base.name, flags)}`
+  return `  no results in ${base.name} (${counted(held, 'document')})\n  ${suggestion(held, base.name, flags)}`
 }
 
 function nothingAnywhere(bases: number, flags: Narrowing): string {
   const where = counted(bases, 'knowledge base')
-  return `  nothing found in ${where}\n  ${bases === 0 ? 'wb kb create handbook' : suggested(flags)}`
+  return `  no results in ${where}\n  ${bases === 0 ? 'wb kb create handbook' : suggested(flags)}`
 }
 
 function suggestion(held: number, name: string, flags: Narrowing): string {

@@ -27,7 +27,7 @@ export interface Ranking {
 export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
   if (lexicalWeight === undefined) return { ...(mode && modes[mode]), rerank }
   if (mode === 'lexical' || mode === 'vector')
-    throw new UsageError(`--lexical-weight is for --mode hybrid, as ${mode} has no other share`)
+    throw new UsageError(`--lexical-weight cannot be combined with --mode ${mode}`)
   return { ...modes.hybrid, lexicalWeight, rerank }
 }
 
@@ -42,11 +42,11 @@ export function refuseUnclear(
   const whole = `"${words.join(' ')}"`
   if (words.length > (all ? 1 : 2))
     throw new UsageError(
-      'a question of several words stands in quotes',
+      'put a question of several words in quotes',
       all ? [`${everywhere} ${whole}`] : [`wb kb search ${whole}`, butFirst(words)],
     )
   if (all && saved !== undefined)
-    throw new UsageError('--saved belongs to one knowledge base', [
+    throw new UsageError('--saved needs a knowledge base', [
       `wb kb search NAME QUESTION --saved ${shellWord(saved)}`,
     ])
 }

@@ -15,15 +15,15 @@ import { showPassages } from './show.ts'
 
 /** Flags of everything that searches. */
 export const searchFlags = {
-  limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'how many passages' }),
-  mode: Flags.option({ options: modeNames })({ summary: 'how they are ranked' }),
+  limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'maximum number of passages' }),
+  mode: Flags.option({ options: modeNames })({ summary: 'ranking method' }),
   'lexical-weight': Flags.custom<number>({ parse: async text => share(text) })({
-    summary: 'share of the words where words and meaning count, 0 to 1',
+    summary: 'weight of the lexical score in hybrid mode, 0 to 1',
     helpValue: 'N',
   }),
   rerank: Flags.boolean({ summary: 'rerank the results with their lexical ranks' }),
   ...conditionFlags,
-  saved: Flags.string({ summary: 'a saved filter, by name or id', helpValue: 'NAME' }),
+  saved: Flags.string({ summary: 'saved filter, by name or ID', helpValue: 'NAME' }),
   explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
 }
 
@@ -50,7 +50,7 @@ function share(text: string): number {
 export abstract class SearchCommand extends WbCommand {
   /** The question, from the person where the command line has none. */
   protected async question(typed: string | undefined): Promise<string> {
-    const missing = 'QUESTION is missing: what to ask, in words or a sentence'
+    const missing = 'QUESTION is missing: question, in words or a sentence'
     return typed ?? this.ask('What do you want to know?', missing)
   }
 

@@ -15,7 +15,7 @@ export async function wantsThisFolder(io: Io): Promise<boolean> {
   const { cwd: folder, env } = io
   if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
   if (!(await isUntouched(readProfile({}, io)))) return false
-  const question = `Nothing is here to search yet. Read the folder ${plainLine(basename(folder))} and search it?`
+  const question = `You have no documents yet. Ingest the folder ${plainLine(basename(folder))} and search it?`
   return agree(io, question, new AbortController().signal, false)
 }
 

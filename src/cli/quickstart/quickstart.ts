@@ -58,7 +58,7 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   const style = output.errorStyle
   if (plan.emptyFolder)
     output.note(
-      `  – ${folderName(plan.emptyFolder)} holds no text; the documents of Workbase are read instead\n`,
+      `  – ${folderName(plan.emptyFolder)} contains no text, so the documents of Workbase are used instead\n`,
     )
   const { workspace, base, isMeant } = await prepare(client, profile.workspace, plan.name)
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)

@@ -7,7 +7,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
 export function logLine(line: string): string {
   const { level, msg, method, route, status, reason, code, requestId } = fieldsOf(line)
   if (level !== 'warn' || msg !== 'request') return line.trimEnd()
-  const told = `${method} ${route} was refused with ${status}: ${reason ?? code} (request ${requestId})`
+  const told = `${method} ${route} failed with ${status}: ${reason ?? code} (request ${requestId})`
   return `  ! ${plainLine(told)}`
 }
 

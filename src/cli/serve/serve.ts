@@ -126,7 +126,7 @@ function given({ host, port }: ServeFlags): { host?: string; port?: number } {
 function refuseStranger({ found }: LocalConfig): void {
   if (found.untrusted)
     throw new UsageError(notCounting(found.untrusted), [
-      'wb trust    lets the files of this folder count, here and in every command',
+      'wb trust    trusts the files of this folder, for all commands',
       `wb serve --config ${found.untrusted}`,
     ])
 }
@@ -135,21 +135,18 @@ function refuseStranger({ found }: LocalConfig): void {
 async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
   if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
   if (await anonymousPass(config))
-    throw new UsageError(
-      `on ${host} other machines could read and change everything, as callers need no credential`,
-      [
-        'wb serve    listens on this machine alone',
-        `wb serve --host ${host} --allow-open-access    lets everyone in`,
-      ],
-    )
+    throw new UsageError(`on ${host}, other machines could read and change everything without a credential`, [
+      'wb serve    accepts connections from this machine only',
+      `wb serve --host ${host} --allow-open-access    accepts everyone`,
+    ])
 }
 
 function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
   const who = holder ? `process ${holder.pid} at ${holder.url}` : 'another process, which is still starting'
   const next = holder
-    ? [`wb kb list    talks to it`, `kill ${holder.pid}    ends it`]
+    ? [`wb kb list    uses it`, `kill ${holder.pid}    stops it`]
     : ['try again in a moment']
-  return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
+  return new WbError('conflict', `${dataDir} is already served by ${who}`, { next })
 }
 
 /**
@@ -181,7 +178,7 @@ function readPem<T>(
     return { text, parsed: parse(text) }
   } catch {
     const wanted = flag === '--https-key' ? 'private key without a passphrase' : 'certificate'
-    throw new UsageError(`${flag}: ${path} holds no ${wanted} in PEM`)
+    throw new UsageError(`${flag}: ${path} contains no ${wanted} in PEM format`)
   }
 }
 
@@ -197,11 +194,13 @@ function refuseAddress(
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EADDRINUSE') {
     const holder = portHolder(port)
-    const message = `port ${port} is taken${holder ? ` by ${holder}` : ''}`
+    const message = `port ${port} is in use${holder ? ` by ${holder}` : ''}`
     throw new WbError('conflict', message, { next: [`wb serve --port 0${named}`] })
   }
   if (code === 'EACCES')
-    throw new UsageError(`port ${port} may not be opened by this user`, [`wb serve --port 8787${named}`])
+    throw new UsageError(`you do not have permission to listen on port ${port}`, [
+      `wb serve --port 8787${named}`,
+    ])
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
     throw new UsageError(`"${host}" is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
   throw error

@@ -63,7 +63,7 @@ export class ServeTold implements ServeVoice {
   }
 
   restarting(): void {
-    this.output.note('  restarting: finishing what is in flight')
+    this.output.note('  restarting: waiting for requests in progress')
   }
 
   restarted(serving: Serving): void {
@@ -79,7 +79,7 @@ export class ServeTold implements ServeVoice {
     if (this.output.json) this.#tell({ event: 'not restarted', error: { code, message } })
     else
       this.#complain({ ...report, message: `not restarted: ${message}` }, [
-        '    the server goes on as it was',
+        '    the server continues with its previous configuration',
       ])
   }
 
@@ -89,7 +89,7 @@ export class ServeTold implements ServeVoice {
     if (this.output.json) return void this.#event('rescue', serving, { error: { code, message } })
     this.#complain({ ...report, message: `rescue mode: ${message}` }, [
       '',
-      `    ${serving.url}/setup-status    says how it stands; nearly all else is refused`,
+      `    ${serving.url}/setup-status    shows the state; most other requests are rejected`,
       `    ${wayOut(serving.config)}`,
     ])
   }
@@ -113,8 +113,8 @@ export class ServeTold implements ServeVoice {
 
 /** Returns the command to run when the problem is fixed. */
 function wayOut({ config: { auth } }: LocalConfig): string {
-  const restart = 'wb api POST /setup/restart    in another terminal, once the cause is mended'
+  const restart = 'wb api POST /setup/restart    in another terminal, after you have fixed the cause'
   if (auth.mode === 'disabled') return restart
   if (auth.bootstrapTokenRef !== null) return `WB_API_KEY=BOOTSTRAP_TOKEN ${restart}`
-  return 'ctrl-c, then wb serve    once the cause is mended'
+  return 'Ctrl-C, then wb serve    after you have fixed the cause'
 }

@@ -23,7 +23,7 @@ export async function welcome(begun: Begun, style: Style): Promise<string> {
     data: `${dataDir} · ${counted(workspaces, 'workspace')}`,
     ...(await auth(begun)),
     reference: `${url}/docs`,
-    'ctrl-c': 'ends it',
+    'ctrl-c': 'stops the server',
   }
   return [
     `  ${style.strong('Workbase')} ${version}  ${style.strong(url)}`,
@@ -45,20 +45,21 @@ async function auth({ loopback, config, runtime }: Begun): Promise<Record<string
   if (mode === 'disabled') return { callers: anyone(loopback) }
   const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
   const { modes } = await waysOf(runtime)
-  const proofs = [modes.apiKey && 'an API key', modes.oidc && 'a token of the identity provider'].filter(
-    Boolean,
-  )
+  const proofs = [
+    modes.apiKey && 'an API key',
+    modes.oidc && 'an access token of the identity provider',
+  ].filter(Boolean)
   const ways = [modes.login && 'browsers', modes.device && 'devices'].filter(Boolean)
   const signIn = ways.length > 0 ? `${ways.join(' and ')} sign in` : 'tokens only'
   return {
     callers: `${passing}with ${proofs.join(' or ')} (auth.mode ${mode})`,
     ...(modes.oidc && oidc && { provider: `${oidc.issuer} · ${signIn}` }),
-    bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use of it is audited',
+    bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use is audited',
   }
 }
 
 function anyone(loopback: boolean): string {
-  return loopback ? 'anyone on this machine' : 'anyone who reaches this address'
+  return loopback ? 'anyone on this machine' : 'anyone who can reach this address'
 }
 
 async function nextLine(begun: Begun, workspaces: number): Promise<string> {
@@ -84,5 +85,5 @@ export async function openWarning({ loopback, config, dataDir }: Begun): Promise
     auth.mode === 'disabled'
       ? 'auth.mode: apiKey and anonymousPolicy: reject'
       : 'auth.anonymousPolicy: reject'
-  return `${anyone(loopback)} may read and change everything in ${dataDir} without a credential; ${setting} asks for one`
+  return `${anyone(loopback)} can read and change everything in ${dataDir} without a credential; to require one, set ${setting}`
 }

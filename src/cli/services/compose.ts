@@ -61,7 +61,7 @@ async function presetOf(asker: Asker, type: ServiceType, given: string | undefin
   const { presets } = kinds[type]
   const offered = Object.keys(presets).map(name => ({ id: name, name }))
   const asks = given === undefined && asker.canAsk && offered.length > 0 && Object.keys(fields).length === 0
-  const own = { id: '', name: 'none: fields of its own' }
+  const own = { id: '', name: 'none' }
   const chosen = asks
     ? await asker.wantOneOf('--preset', undefined, 'Which preset?', async () => [...offered, own])
     : given

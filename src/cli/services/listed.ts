@@ -7,17 +7,17 @@ import type { ChatProvider } from '../../contract/providers.ts'
 export function whyOurs(provider: ChatProvider): readonly string[] {
   if (provider === 'openai')
     return [
-      'a list of ours: openai was not asked, as it tells its models to nobody without a key',
-      '--model takes any other that your key may use',
+      'built-in list: OpenAI does not list its models without a key',
+      '--model accepts any other model that your key can use',
     ]
   if (provider === 'ollama')
     return [
-      'a list of ours: ollama was asked, and did not answer with models that it has',
-      'ollama serve    starts it; --endpoint URL says where it is elsewhere',
-      'ollama pull llama3.2    gives it a model',
+      'built-in list: Ollama did not return its models',
+      'ollama serve    starts it; use --endpoint URL if it runs elsewhere',
+      'ollama pull llama3.2    downloads a model',
     ]
   return [
-    `a list of ours: ${provider} was asked, and did not answer with models`,
-    'The runtime asks it over the network; the same command tries again. --model takes any other of its models.',
+    `built-in list: ${provider} did not return its models`,
+    'Run the command again to retry. --model accepts any other model of the provider.',
   ]
 }

@@ -18,12 +18,12 @@ export async function offerRelease(
   workspaceId: string,
 ): Promise<void> {
   if (!(await agree(`Let this workspace send ${use.ref} to ${use.host}?`)))
-    return note(`  ${releaseLine(use)}\n    lets it use that secret, if it may not yet`)
+    return note(`  ${releaseLine(use)}\n    allows it, unless it is already allowed`)
   try {
     await release(client, use, workspaceId)
     note(`  ✓ released ${use.ref} for ${use.host}`)
   } catch (error) {
     if (!isNotMine(error)) throw error
-    note(`  who owns the data directory does that:\n  ${releaseLine(use)} --as-operator`)
+    note(`  only the owner of the data directory can do that:\n  ${releaseLine(use)} --as-operator`)
   }
 }

@@ -49,9 +49,9 @@ export function runtimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'
   if (!url || !/^https?:$/.test(url.protocol))
     throw wrong(`is "${address}", which is not an http(s) address`, likely(address))
   const plain = withoutEnd(url.origin + url.pathname)
-  if (url.search || url.hash) throw wrong('has more than a runtime\'s address has: no "?" and no "#"', plain)
+  if (url.search || url.hash) throw wrong('must not contain "?" or "#"', plain)
   if (url.username || url.password)
-    throw wrong('holds a user name or password; a key goes into WB_API_KEY', plain)
+    throw wrong('contains a user name or password; set WB_API_KEY instead', plain)
   return plain
 }
 
@@ -76,11 +76,11 @@ export function refuseClearText(
   if (!isInTheClear(target)) return
   const encrypted = isBound ? [] : [{ url: url.replace(/^http:/, 'https:') }]
   throw new WrongAddress(
-    `${what} would travel unencrypted to ${target.origin}`,
+    `${what} would be sent unencrypted to ${target.origin}`,
     url,
     urlFrom,
     [{ url, flag: '--insecure-http' }, ...encrypted],
-    ['use https://, or add --insecure-http if you trust every network on the way'],
+    ['use https://, or add --insecure-http if you trust the network'],
   )
 }
 

@@ -31,8 +31,8 @@ export async function aloneWith<T>(
     if (name === 'NotALock') throw new UsageError(message, [`rm -r ${shellWord(path)}`])
     if (name === 'LockRefused') throw new UsageError(message, [opening(path)])
     if (!(error instanceof TimedOut)) throw error
-    const hint = `End it; it has ${path} open.`
-    throw new Unreachable(`another command holds ${what} and does not go on`, hint, { cause: error })
+    const hint = `End the process that has ${path} open.`
+    throw new Unreachable(`another command has locked ${what} and does not continue`, hint, { cause: error })
   }
 }
 

@@ -172,7 +172,7 @@ function namedDataDir(
 /** @throws UsageError  no such keychain */
 function keychainNamed(name: string | undefined): KeychainDriver | undefined {
   if (name === undefined || name === 'keyring' || name === 'keytar' || name === 'file') return name
-  throw new UsageError(`WB_KEYCHAIN is "${name}"; it may be keyring, keytar or file`)
+  throw new UsageError(`WB_KEYCHAIN is "${name}"; it must be keyring, keytar or file`)
 }
 
 /** Returns the address of `--url`, `WB_URL` or the profile, in this order; none with `--local` or `--data-dir`. */
@@ -209,8 +209,8 @@ function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment):
 export function headerToken(key: string, from = 'WB_API_KEY'): string {
   const token = key.trim()
   if (/^[\x21-\x7e]+$/.test(token)) return token
-  throw new UsageError(`${from} holds ${token === '' ? 'nothing' : 'a character that no key has'}`, [
-    'keys are letters, digits and _: wb_live_…',
+  throw new UsageError(`${from} ${token === '' ? 'is empty' : 'contains an invalid character'}`, [
+    'a key consists of letters, digits and _: wb_live_…',
   ])
 }
 
@@ -228,10 +228,15 @@ function operatorElsewhere({
   dataDir,
 }: Pick<Profile, 'url' | 'urlFrom' | 'dataDir'>): UsageError {
   const name = from === 'profile' ? 'the profile' : from
-  return new UsageError(`--as-operator works on a data directory in this process, and ${name} names ${url}`, [
-    'nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are',
-    from === '--url' ? `leave --url out` : `--data-dir ${shellWord(dataDir)}    is the one of this machine`,
-  ])
+  return new UsageError(
+    `--as-operator works on a data directory of this machine, but ${name} selects ${url}`,
+    [
+      'to authenticate over HTTP, sign in or set WB_API_KEY',
+      from === '--url'
+        ? `leave out --url`
+        : `--data-dir ${shellWord(dataDir)}    selects the one of this machine`,
+    ],
+  )
 }
 
 function dataFolder(set: Environment): string {

@@ -55,7 +55,9 @@ export function homeLine({ profiles }: StoredProfiles): string {
 /** @throws UsageError  a name that could be taken for something else where it is typed */
 export function requireProfileName(name: string): void {
   if (!nameShape.test(name))
-    throw new UsageError(`"${name}" cannot name a profile: letters, digits, ".", "_" and "-", 64 at most`)
+    throw new UsageError(
+      `"${name}" is not a valid profile name: use at most 64 letters, digits, ".", "_" and "-"`,
+    )
 }
 
 /**
@@ -69,7 +71,7 @@ export function requireFreeName({ profiles }: StoredProfiles, name: string, rena
   const taken = names.find(other => other.toLowerCase() === name.toLowerCase())
   if (taken === undefined) return
   const differs = taken === name ? '' : `; ${name} differs from it only in case`
-  throw new UsageError(`there is a profile named ${taken} already${differs}`, [`wb profiles use ${taken}`])
+  throw new UsageError(`a profile named ${taken} already exists${differs}`, [`wb profiles use ${taken}`])
 }
 
 function fileOf(path: string): Partial<StoredProfiles> {
@@ -77,8 +79,8 @@ function fileOf(path: string): Partial<StoredProfiles> {
   if (content === 'none') return {}
   const odd = content === 'broken' ? '' : oddIn(content)
   if (odd === undefined) return content as Partial<StoredProfiles>
-  throw new UsageError(`${path} is no file of profiles${odd && `: see "${odd}" in it`}`, [
-    'mend it, or move it away:',
+  throw new UsageError(`${path} is not a valid profiles file${odd && `: "${odd}" is invalid`}`, [
+    'fix it, or move it away:',
     awayLine(path),
   ])
 }
@@ -106,6 +108,6 @@ export function requireProfile({ profiles }: StoredProfiles, name: string): Stor
   throw new UsageError(`there is no profile named "${name}"`, [
     ...(close ? [`did you mean ${close}?`] : []),
     'wb profiles list',
-    `wb profiles add ${name} --url URL    makes it`,
+    `wb profiles add ${name} --url URL    creates it`,
   ])
 }

@@ -59,7 +59,7 @@ export function writeSettings(path: string, value: object): void {
 /** Addresses that credentials are sent to stand there. */
 function refuseOpen(path: string): void {
   if (host.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
-  throw new UsageError(`${path} can be written by others, so that its words are not believed`, [
+  throw new UsageError(`${path} is not used because other users can write it`, [
     `chmod go-w ${shellWord(path)}`,
   ])
 }

@@ -43,7 +43,7 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<St
   const texts = [sent.device_code, sent.user_code, sent.verification_uri]
   const isSound =
     texts.every(text => typeof text === 'string' && text !== '') && sent.user_code.length <= codeCharsMax
-  if (!isSound || !(sent.expires_in > 0)) throw notOurs('the runtime began a sign-in that cannot be shown')
+  if (!isSound || !(sent.expires_in > 0)) throw notOurs('the runtime returned an invalid sign-in')
   const seconds = Number.isFinite(sent.interval) ? sent.interval : intervalSeconds.usual
   return {
     deviceCode: sent.device_code,
@@ -69,7 +69,7 @@ export async function pollForTokens(started: Started, polling: Polling): Promise
     await rest(intervalMs, signal)
     signal.throwIfAborted()
     if (clock.now() >= started.expiresAt)
-      throw new WbError('expired_token', 'the code has ended before anybody approved it')
+      throw new WbError('expired_token', 'the code expired before you approved the sign-in')
     try {
       const body = { device_code: started.deviceCode }
       const tokens = await client.call(auth.deviceToken, { body }, { signal })

@@ -55,8 +55,8 @@ export class DeviceScreen {
   #offer(): void {
     const { output, io } = this.parts
     const [copy, url] = [clipboard(io), hasBrowser(io.env) ? this.#link() : undefined]
-    const offered = [copy && 'copies the code', url && 'opens the browser'].filter(Boolean)
-    if (offered.length > 0) output.warn(`  Enter ${offered.join(' and ')}`)
+    const offered = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
+    if (offered.length > 0) output.warn(`  Press Enter to ${offered.join(' and ')}`)
     // What is typed here without need would else stand in the screen, and in the next line of the shell.
     this.#stops.push(onEnter(io, () => void this.#act(copy, url)))
   }
@@ -66,12 +66,12 @@ export class DeviceScreen {
     const tell = (line: string) => progress.above(() => output.warn(line))
     try {
       await copy?.(plainLine(this.started.userCode))
-      if (copy) tell('  ✓ the code is in the clipboard')
+      if (copy) tell('  ✓ copied the code to the clipboard')
     } catch (error) {
       tell(`  ! the code was not copied: ${(error as Error).message}`)
     }
     if (url === undefined) return
-    tell((await openLink(url, io)) ? '  ✓ a browser was asked to open it' : '  ! no browser was found')
+    tell((await openLink(url, io)) ? '  ✓ opened the browser' : '  ! no browser was found')
   }
 
   /**
@@ -97,8 +97,8 @@ export class DeviceScreen {
       const left = timeLeft(this.started.expiresAt - clock.now())
       progress.spin(
         this.#trouble === undefined
-          ? `waiting for you there, ${left} left`
-          : `${plainLine(this.#trouble)}; asking again, ${left} left`,
+          ? `waiting for your approval, ${left} left`
+          : `${plainLine(this.#trouble)}; trying again, ${left} left`,
       )
       cancel = clock.after(everyMs, draw)
     }

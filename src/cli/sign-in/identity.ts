@@ -59,7 +59,7 @@ export async function askMe(client: Client, signal?: AbortSignal): Promise<Me> {
     areTexts(me.workspaceScopes) &&
     isMoment(me.expiresAt) &&
     isEnd(me.keyExpiresAt)
-  if (!isSound) throw notOurs('the runtime does not say who you are')
+  if (!isSound) throw notOurs('the runtime returned an invalid identity')
   return me
 }
 
@@ -81,7 +81,7 @@ export function nameOf({ label, id }: Pick<Me, 'label' | 'id'>): string {
 
 /** What a caller may do, in as few words as there are. */
 export function standingOf({ role, scopes }: Pick<Me, 'role' | 'scopes'>): string {
-  return role ?? (scopes ? scopes.join(', ') : 'every right')
+  return role ?? (scopes ? scopes.join(', ') : 'all permissions')
 }
 
 /** What a caller may do, in words that go on from "may"; none for one whom nothing holds back. */
@@ -101,6 +101,6 @@ export async function reachOf(
   for await (const { name } of client.items(workspaces.list, { query: { limit: limits.pageMax } }))
     if (names.length < namedMax) names.push(plainLine(name))
     else if (++more >= countedMax) break
-  if (names.length === 0) return 'no workspace that is there'
+  if (names.length === 0) return 'no existing workspace'
   return `workspace ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -57,7 +57,7 @@ export async function dropLogin(
       await removeEntry(profile, login)
     } catch (error) {
       if (!(error instanceof KeychainUnavailable) || !isForced) throw error
-      left = `${error.message}; its entry "${plainLine(login.account)}" stays`
+      left = `${error.message}; its entry "${plainLine(login.account)}" was not removed`
     }
     forgetLogin(profile.settingsDir, login)
     return left
@@ -98,7 +98,7 @@ export async function dropOrphans(
         }
       } catch (error) {
         if (!(error instanceof KeychainUnavailable)) throw error
-        if (mayHold(error)) left.push(`${error.message} What no login knows stays in it.`)
+        if (mayHold(error)) left.push(`${error.message} Entries without a login were not removed.`)
       }
   })
   return { removed, left }

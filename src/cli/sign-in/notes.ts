@@ -35,19 +35,19 @@ export async function signedInNotes(
 export function openNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
   if (kind === 'process')
     return [
-      '  there is nothing to sign in to: no runtime is named, and none runs here',
-      '  wb login https://…    signs in to one elsewhere',
-      '  wb serve              runs one here',
-      '  wb quickstart         needs neither',
+      '  there is no runtime to sign in to',
+      '  wb login https://…    signs in to a remote runtime',
+      '  wb serve              starts one on this machine',
+      '  wb quickstart         works without a server',
     ]
-  return [`  ${runtimeKey(profile)} asks nobody who they are; there is nothing to sign in to`, '  wb kb list']
+  return [`  ${runtimeKey(profile)} does not require a sign-in`, '  wb kb list']
 }
 
 /** What in the environment leads the next command to another runtime than the one that was signed in to. */
 export function elsewhereNote({ name, url }: Profile, io: Io): string | undefined {
   const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
-  return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment names another runtime`
+  return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment selects another runtime`
 }
 
 function endLine(end: Field, nowMs: number): string[] {
@@ -58,7 +58,7 @@ function endLine(end: Field, nowMs: number): string[] {
 
 /** When what one is known by ends: a moment, or words; undefined where nothing is said of it. */
 export function endOf(me: Ends | null, tokens: Tokens | undefined): Field {
-  if (tokens?.refreshToken !== undefined) return 'when you log out, or the identity provider ends it'
+  if (tokens?.refreshToken !== undefined) return 'when you sign out, or the identity provider ends it'
   const due = endingAt(me, tokens)
   return due === null ? 'when it is revoked' : due && { due }
 }
@@ -74,15 +74,15 @@ export function endingAt(me: Ends | null, tokens: Tokens | undefined): string | 
 
 /** A credential without what is secret of it. */
 export function credentialWords(candidate: Candidate): string {
-  const what = candidate.kind === 'key' ? 'an API key' : 'a token of the identity provider'
+  const what = candidate.kind === 'key' ? 'an API key' : 'an access token'
   return candidate.from === 'WB_API_KEY'
     ? `${what} in WB_API_KEY`
-    : `${what} that wb login stored for ${plainLine(candidate.login.who)}`
+    : `${what} stored by wb login for ${plainLine(candidate.login.who)}`
 }
 
 /** Where a driver keeps secrets, in words. */
 export function placeOf(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
   return driver === 'file'
-    ? `in ${credentialsFolder(profile)}, which you alone can read`
+    ? `in ${credentialsFolder(profile)}, which only you can read`
     : `in the keychain of this system (${driver})`
 }

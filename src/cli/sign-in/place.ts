@@ -26,7 +26,7 @@ export async function keychainFor(
   } catch (error) {
     if (!(error instanceof KeychainUnavailable) || !agree) throw error
     output.warn(`  ! ${error.message}`)
-    if (await agree('Keep the login in a file that you alone can read?')) return 'file'
+    if (await agree('Store the login in a file that only you can read?')) return 'file'
     throw error
   }
 }

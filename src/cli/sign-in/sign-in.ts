@@ -42,18 +42,18 @@ export async function signIn(
 ): Promise<SignedIn> {
   const { profile } = session
   const line = `${loginLine(profile)} --with-token < KEY_FILE`
-  if (given) return byToken(session, await given(), 'what was given')
-  if (isCi(screen.io.env)) throw new UsageError('nobody is here to sign in (CI is set)', [line])
+  if (given) return byToken(session, await given(), 'the token')
+  if (isCi(screen.io.env)) throw new UsageError('browser sign-in is not available in CI (CI is set)', [line])
   if (modes.device) {
     screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
     return byDevice(session, screen)
   }
   if (!modes.apiKey)
-    throw new UsageError('this runtime signs in browsers, and no command line', [
+    throw new UsageError('this runtime supports browser sign-in only', [
       signInLine(profile.url, loginPath),
       line,
     ])
-  if (!askKey) throw new UsageError('nobody is here to type a key', [line])
+  if (!askKey) throw new UsageError('there is no terminal to type a key in', [line])
   return byToken(session, await askKey(), 'the key')
 }
 
@@ -112,7 +112,10 @@ async function byToken(session: Session, text: string, from: string): Promise<Si
 function notAccepted({ facts, message }: WbError, { profile }: Session): WbError {
   const next = [loginLine(profile, ' --with-token < KEY_FILE')]
   const { requestId } = facts
-  return new WbError('unauthorized', `the runtime does not accept it: ${message}`, { requestId, next })
+  return new WbError('unauthorized', `the runtime did not accept the credential: ${message}`, {
+    requestId,
+    next,
+  })
 }
 
 /** What is piped in; at a terminal it is asked for, as what is typed there is shown. */
@@ -129,7 +132,7 @@ async function tokenFrom(stream: Readable, signal: AbortSignal): Promise<string>
   let chars = 0
   for await (const part of addAbortSignal(signal, stream)) {
     chars += part.length
-    if (chars > tokenCharsMax) throw new UsageError('what comes from stdin is too long for a token')
+    if (chars > tokenCharsMax) throw new UsageError('the input is too long for a token')
     parts.push(String(part))
   }
   return parts.join('')

@@ -42,7 +42,7 @@ export function statusFields({ profile, chosen, me, reach, tokens }: Status): Fi
     profile:
       profile.nameFrom === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameFrom}`,
     runtime: `${runtimeKey(profile)}, by ${profile.urlFrom === 'profile' ? 'the profile' : (profile.urlFrom ?? 'its data directory')}`,
-    credential: used ? `${credentialWords(used)}${why ? `: ${why}` : ''}` : (why ?? 'none is sent'),
+    credential: used ? `${credentialWords(used)}${why ? `: ${why}` : ''}` : (why ?? 'none'),
     'not sent': others.map(credentialWords).join(', '),
     kept: used?.from === 'wb login' ? placeOf(used.login.driver, profile) : undefined,
     who: me && nameOf(me),

@@ -16,7 +16,7 @@ export function statusFields({ status, noWorkspace, tokens }: Seen): Record<stri
     knowledge: counts && knowledge(counts),
     agents: counts && count(counts.agents),
     jobs: jobs && jobsLine(jobs),
-    you: you ? `${nameOf(you)}, ${standingOf(you)}` : 'nobody; no credential is sent',
+    you: you ? `${nameOf(you)}, ${standingOf(you)}` : 'anonymous; no credential is sent',
     ends: endOf(you, tokens),
   }
 }
@@ -33,5 +33,5 @@ function jobsLine({ running, pending, failed }: NonNullable<Status['jobs']>): st
     pending > 0 && `${count(pending)} waiting`,
     failed > 0 && `${count(failed)} failed`,
   ].filter(Boolean)
-  return told.length === 0 ? 'none at work' : told.join(', ')
+  return told.length === 0 ? 'none running' : told.join(', ')
 }

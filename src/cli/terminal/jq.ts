@@ -41,7 +41,7 @@ function quietly<T>(run: () => T): T {
   try {
     return run()
   } catch {
-    throw new UsageError('--jq: the expression takes more memory than jq has', [example])
+    throw new UsageError('--jq: the expression needs too much memory', [example])
   } finally {
     console.error = print
   }

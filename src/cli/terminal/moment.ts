@@ -47,11 +47,11 @@ export function momentAhead(flag: string, text: string, nowMs: number): string {
   const length = spanMs(text)
   const ms = length === undefined ? dateMs(text) : nowMs + length
   if (ms === undefined)
-    throw new UsageError(`${flag} is "${text}", which is neither a span nor a date`, [
+    throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
       `${flag} 90d`,
       `${flag} 2030-01-31`,
     ])
-  if (ms <= nowMs) throw new UsageError(`${flag} ${text} has passed already`, [`${flag} 90d`])
+  if (ms <= nowMs) throw new UsageError(`${flag} ${text} is in the past`, [`${flag} 90d`])
   return new Date(ms).toISOString()
 }
 
@@ -66,7 +66,7 @@ export function momentPast(flag: string, text: string, nowMs: number): string {
   const length = spanMs(text)
   const ms = length === undefined ? dateMs(text) : nowMs - length
   if (ms === undefined)
-    throw new UsageError(`${flag} is "${text}", which is neither a span nor a date`, [
+    throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
       `${flag} 1h`,
       `${flag} 2026-01-31`,
     ])
@@ -82,12 +82,10 @@ export function momentPast(flag: string, text: string, nowMs: number): string {
 export function spanSeconds(flag: string, text: string, maxSeconds: number): number {
   const ms = text === '0' ? 0 : spanMs(text)
   if (ms === undefined)
-    throw new UsageError(`${flag} is "${text}", which is no span`, [`${flag} 24h`, `${flag} 0`])
+    throw new UsageError(`${flag} is "${text}", which is not a duration`, [`${flag} 24h`, `${flag} 0`])
   const seconds = ms / second
   if (seconds > maxSeconds)
-    throw new UsageError(
-      `${flag} ${text} is longer than ${maxSeconds / (day / second)} days, which is the most`,
-    )
+    throw new UsageError(`${flag} ${text} is longer than the maximum of ${maxSeconds / (day / second)} days`)
   return seconds
 }
 
