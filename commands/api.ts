@@ -2,9 +2,9 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { refuseProcessReport } from '../src/cli/connection/process-reports.ts'
-import { allPages, jsonOf, knownMethod, namedHeaders } from '../src/cli/connection/raw-call.ts'
-import { requestBody } from '../src/cli/connection/request-body.ts'
-import { UsageError } from '../src/cli/faults.ts'
+import { fetchAllPages, parseHeaders, parseJson, parseMethod } from '../src/cli/connection/raw-call.ts'
+import { readRequestBody } from '../src/cli/connection/request-body.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { refuseClearText } from '../src/cli/settings/address.ts'
 import { plain } from '../src/cli/terminal/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
@@ -34,23 +34,23 @@ export default class Api extends WbCommand {
     }),
     pages: Flags.boolean({ summary: 'follow nextCursor and print all items' }),
   }
-  protected override readonly mayRepeat = false
+  protected override readonly isSafeToRepeat = false
 
   async run() {
     const { args, flags } = await this.parse(Api)
-    const method = knownMethod(args.method)
+    const method = parseMethod(args.method)
     const path = args.path.startsWith('/') ? args.path : `/${args.path}`
     await refuseProcessReport(path, this.profile)
-    const body = flags.data === undefined ? undefined : await requestBody(flags.data, this.io)
+    const body = flags.data === undefined ? undefined : await readRequestBody(flags.data, this.io)
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...namedHeaders(flags.header ?? []),
+      ...parseHeaders(flags.header ?? []),
     }
     const { url, urlFrom } = this.profile
     const isSecret = 'authorization' in headers || 'cookie' in headers
     if (isSecret && url && !flags['insecure-http']) refuseClearText('the credential', { url, urlFrom })
     const call = { method, path, headers, body }
-    if (flags.pages) this.output.value(await allPages(this.client, call))
+    if (flags.pages) this.output.value(await fetchAllPages(this.client, call))
     else await this.print(await this.client.raw(call))
   }
 
@@ -64,7 +64,7 @@ export default class Api extends WbCommand {
 
   private show({ headers }: Incoming, text: string) {
     const isJson = headers.get('content-type')?.startsWith('application/json')
-    const value = isJson ? jsonOf(text) : undefined
+    const value = isJson ? parseJson(text) : undefined
     if (value !== undefined) this.output.value(value)
     else if (this.output.filters) throw new UsageError('the response is not JSON', ['leave out --jq'])
     else this.output.result(plain(text))

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exitStatus } from '../src/cli/command/exit.ts'
-import { UsageError } from '../src/cli/faults.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { nearest } from '../src/cli/terminal/nearest.ts'
 import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
 
@@ -11,7 +11,7 @@ export default class Explain extends WbCommand {
   static override args = {
     code: Args.string({ description: 'error code, as shown in parentheses in an error message' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(Explain)

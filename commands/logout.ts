@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { allLogins, findLogin, type StoredLogin } from '../src/cli/credentials/logins.ts'
+import { findLogin, listLogins, type StoredLogin } from '../src/cli/credentials/logins.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
-import { homeLine, readProfiles } from '../src/cli/settings/profiles.ts'
-import { dropLogin, dropOrphans } from '../src/cli/sign-in/keep.ts'
+import { localProfileCommand, readProfiles } from '../src/cli/settings/profiles.ts'
+import { removeLogin, removeOrphans } from '../src/cli/sign-in/save-login.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 export default class Logout extends WbCommand {
@@ -19,15 +19,15 @@ export default class Logout extends WbCommand {
     all: Flags.boolean({ summary: 'sign out of all runtimes in all profiles' }),
     forget: Flags.boolean({ summary: 'sign out even if the keychain is not available; its entry is kept' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(Logout)
-    if (args.url !== undefined) this.talkToUrl(args.url)
-    const found = flags.all ? allLogins(this.profile.settingsDir) : [findLogin(this.profile)]
+    if (args.url !== undefined) this.useUrl(args.url)
+    const found = flags.all ? listLogins(this.profile.settingsDir) : [findLogin(this.profile)]
     const logins = found.filter(login => login !== undefined)
     for (const login of logins) {
-      const left = await dropLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
+      const left = await removeLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
       if (left) this.output.warn(`  ! ${left}`)
     }
     const orphans = flags.all ? await this.dropOrphans(logins) : []
@@ -43,7 +43,7 @@ export default class Logout extends WbCommand {
       )
     if (this.profile.urlFrom === 'profile')
       this.output.note(
-        `  ${homeLine(readProfiles(this.profile.settingsDir))}    switches back to this machine`,
+        `  ${localProfileCommand(readProfiles(this.profile.settingsDir))}    switches back to this machine`,
       )
   }
 
@@ -52,7 +52,7 @@ export default class Logout extends WbCommand {
     const { keychain = 'keyring', settingsDir } = this.profile
     const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)
     const drivers = [keychain, ...named, ...logins.map(({ driver }) => driver), 'file' as const]
-    const { removed, left } = await dropOrphans(this.profile, drivers, this.signal)
+    const { removed, left } = await removeOrphans(this.profile, drivers, this.signal)
     for (const fact of left) this.output.warn(`  ! ${fact}`)
     return removed
   }

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { browsedUrl, openPage, pages } from '../src/cli/connection/browser.ts'
+import { browserPages, browserUrl, openPage } from '../src/cli/connection/browser.ts'
 
 export default class Open extends WbCommand {
   static override summary = 'open a page of the runtime in a browser'
@@ -9,7 +9,7 @@ export default class Open extends WbCommand {
   static override examples = ['wb open', 'wb open api --url https://workbase.example']
   static override args = {
     page: Args.string({
-      options: Object.keys(pages),
+      options: Object.keys(browserPages),
       default: 'docs',
       ignoreStdin: true,
       description: 'docs for the API reference, api for its OpenAPI document',
@@ -18,7 +18,7 @@ export default class Open extends WbCommand {
 
   async run() {
     const { args } = await this.parse(Open)
-    const url = (await browsedUrl(this.profile)) + pages[args.page as keyof typeof pages]
+    const url = (await browserUrl(this.profile)) + browserPages[args.page as keyof typeof browserPages]
     if (this.output.json) return this.output.value({ url })
     this.output.result(url)
     await openPage(url, this.io, this.output)

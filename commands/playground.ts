@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { servedUrl } from '../src/cli/connection/served-url.ts'
+import { configuredServerUrl } from '../src/cli/connection/served-url.ts'
 import { takesUtf8 } from '../src/cli/environment.ts'
-import { UsageError } from '../src/cli/faults.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { asciiSink } from '../src/cli/terminal/charset.ts'
 import { clipboard } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
@@ -46,7 +46,7 @@ export default class Playground extends WbCommand {
         about: {
           workspaceId,
           workspace: plainLine(name),
-          url: kind === 'process' ? await servedUrl(this.profile, io) : baseUrl,
+          url: kind === 'process' ? await configuredServerUrl(this.profile, io) : baseUrl,
           hasCredential: session.credential.used !== undefined,
           flags: [
             ...(flags.local ? ['--local'] : []),

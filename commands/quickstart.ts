@@ -4,10 +4,15 @@ import { exit } from '../src/cli/command/exit.ts'
 import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
 import { homeFolder } from '../src/cli/environment.ts'
 import { summaryObject } from '../src/cli/ingest/summary.ts'
-import { showPassages } from '../src/cli/passages/show.ts'
-import { planOf } from '../src/cli/quickstart/plan.ts'
-import { nextLines, placeOf, quickstart, type Started } from '../src/cli/quickstart/quickstart.ts'
-import { typedAs } from '../src/cli/started-as.ts'
+import { typedProgram } from '../src/cli/launch-command.ts'
+import { printPassages } from '../src/cli/passages/print-passages.ts'
+import { planQuickstart } from '../src/cli/quickstart/plan.ts'
+import {
+  nextStepLines,
+  type QuickstartResult,
+  quickstart,
+  runtimeLocation,
+} from '../src/cli/quickstart/quickstart.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 /** Columns below which what would stand side by side stands below each other. */
@@ -29,11 +34,11 @@ export default class Quickstart extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(Quickstart)
     const { client, signal, progress, output, profile } = this
-    const plan = await planOf(args.folder, args.question, { cwd: this.io.cwd, signal })
+    const plan = await planQuickstart(args.folder, args.question, { cwd: this.io.cwd, signal })
     const runtime = await this.session.runtime()
     const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
     output.note(
-      `  ${[name, ...placeOf(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
+      `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
     )
     const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
     const started = await quickstart(parts, plan)
@@ -42,17 +47,17 @@ export default class Quickstart extends WbCommand {
     else this.show(started, runtime.kind)
   }
 
-  private show(started: Started, kind: ResolvedRuntime['kind']): void {
+  private show(started: QuickstartResult, kind: ResolvedRuntime['kind']): void {
     const { question, passages } = started
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
-    showPassages(this.output, question, passages, { explain: false })
+    printPassages(this.output, question, passages, { explain: false })
     this.output.note(
-      ['  Next', ...nextLines(started, this.output, { program: typedAs(this.io), kind })].join('\n'),
+      ['  Next', ...nextStepLines(started, this.output, { program: typedProgram(this.io), kind })].join('\n'),
     )
   }
 }
 
-function startedObject({ workspace, base, held, summary, question, passages }: Started) {
+function startedObject({ workspace, base, held, summary, question, passages }: QuickstartResult) {
   const hits = passages.map(({ document: _, ...passage }) => passage)
   return { workspace, knowledgeBase: base, ...held, ingest: summaryObject(summary), question, passages: hits }
 }

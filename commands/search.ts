@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everywhere } from '../src/cli/passages/everywhere.ts'
-import { refuseUnclear } from '../src/cli/passages/request.ts'
+import { requireClearQuestion } from '../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../src/cli/passages/search-command.ts'
+import { workspaceScope } from '../src/cli/passages/workspace-scope.ts'
 
 export default class Search extends SearchCommand {
   static override summary = 'search all knowledge bases of the workspace'
@@ -23,11 +23,11 @@ export default class Search extends SearchCommand {
   async run() {
     const { args, flags, argv } = await this.parse(Search)
     const saved = flags.kb === undefined ? flags.saved : undefined
-    refuseUnclear(argv.map(String), { all: true, saved, everywhere: 'wb search' })
+    requireClearQuestion(argv.map(String), { all: true, saved, everywhere: 'wb search' })
     const question = await this.question(args.question)
     const base =
       flags.kb === undefined
-        ? await everywhere(this.client, await this.workspace())
+        ? await workspaceScope(this.client, await this.workspace())
         : await this.knowledgeBase(flags.kb)
     await this.answer(question, base, flags)
   }

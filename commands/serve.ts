@@ -1,10 +1,10 @@
 import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { openPage, pages } from '../src/cli/connection/browser.ts'
-import { UsageError } from '../src/cli/faults.ts'
+import { browserPages, openPage } from '../src/cli/connection/browser.ts'
+import { UsageError } from '../src/cli/errors.ts'
+import { ServeReporter } from '../src/cli/serve/reporter.ts'
 import { serve } from '../src/cli/serve/serve.ts'
-import { ServeTold } from '../src/cli/serve/told.ts'
 
 export default class Serve extends WbCommand {
   static override summary = 'start the Workbase server on this machine'
@@ -34,7 +34,7 @@ export default class Serve extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(Serve)
-    this.requireFolder()
+    this.requireTrustedFolder()
     if (this.profile.url && flags.url)
       throw new UsageError('wb serve runs on this machine and does not accept --url', [
         'wb serve --host ADDRESS',
@@ -51,18 +51,18 @@ export default class Serve extends WbCommand {
       allowOpenAccess: flags['allow-open-access'],
     }
     const { dataDir, dataDirFrom } = this.profile
-    const told = new ServeTold(this.output, this.io, {
+    const reporter = new ServeReporter(this.output, this.io, {
       dataDir,
-      isUsualPlace: ['platform', 'working directory'].includes(dataDirFrom),
+      isDefaultDataDir: ['platform', 'working directory'].includes(dataDirFrom),
       version: this.config.version,
       verbose: flags.verbose,
     })
-    const serving = await serve(this.profile, this.io, options, told).catch(error => {
-      told.release()
+    const serving = await serve(this.profile, this.io, options, reporter).catch(error => {
+      reporter.release()
       throw error
     })
-    await told.begun(serving)
-    if (flags.open) await openPage(serving.url + pages.docs, this.io, this.output)
+    await reporter.started(serving)
+    if (flags.open) await openPage(serving.url + browserPages.docs, this.io, this.output)
     if (!this.signal.aborted) await once(this.signal, 'abort')
     this.output.note('  shutting down: waiting for requests in progress')
     await serving.stop()

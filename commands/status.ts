@@ -2,9 +2,9 @@ import * as Flags from '@oclif/core/flags'
 import { pause } from '../src/base/pause.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { reportLines, reportOf } from '../src/cli/command/report.ts'
-import { UsageError } from '../src/cli/faults.ts'
-import { statusFields } from '../src/cli/status/shown.ts'
-import { lookAtStatus, type Seen } from '../src/cli/status/status.ts'
+import { UsageError } from '../src/cli/errors.ts'
+import { readStatus, type StatusView } from '../src/cli/status/status.ts'
+import { statusFields } from '../src/cli/status/status-fields.ts'
 import { Redrawn } from '../src/cli/terminal/redrawn.ts'
 import { wrapLine } from '../src/cli/terminal/wrap.ts'
 import { Unreachable } from '../src/client/unreachable.ts'
@@ -29,12 +29,12 @@ export default class Status extends WbCommand {
     for (const line of seen.noWorkspace?.next ?? []) this.output.note(`  ${line}`)
   }
 
-  private look(): Promise<Seen> {
-    return lookAtStatus(this.session, this.resolving)
+  private look(): Promise<StatusView> {
+    return readStatus(this.session, this.resolveContext)
   }
 
   /** What fails on the way is shown in the place of the screen: a runtime that is away may come back. */
-  private async watch(first: Seen): Promise<void> {
+  private async watch(first: StatusView): Promise<void> {
     const { output, signal } = this
     const screen = new Redrawn(this.io.stdout)
     const ends = output.style.dim('  Ctrl-C to stop')

@@ -2,13 +2,13 @@ import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { UsageError } from '../src/cli/faults.ts'
-import { decidedFolders } from '../src/cli/folder/decided.ts'
-import { realFolder } from '../src/cli/folder/here.ts'
-import { fileLines } from '../src/cli/folder/shown.ts'
-import { decide, decisionNow, decisionOn } from '../src/cli/folder/trusted.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { surveyFolder } from '../src/cli/local.ts'
 import { shellWord } from '../src/cli/terminal/shell-word.ts'
+import { listDecidedFolders } from '../src/cli/trust/decided-folders.ts'
+import { createDecision, findDecision, storeDecision } from '../src/cli/trust/decisions.ts'
+import { realFolder } from '../src/cli/trust/folder-files.ts'
+import { fileLines } from '../src/cli/trust/trust-lines.ts'
 
 export default class Trust extends WbCommand {
   static override summary = 'trust the configuration files in a folder'
@@ -25,7 +25,7 @@ export default class Trust extends WbCommand {
     }),
     remove: Flags.boolean({ summary: 'forget the decision about the folder' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(Trust)
@@ -39,13 +39,13 @@ export default class Trust extends WbCommand {
         'only workbase.yaml, .workbase/ and a profile in .wb.yaml need it',
       ])
     for (const line of fileLines(files)) this.output.note(line)
-    await decide(this.profile.settingsDir, folder, decisionNow(this.io.clock, true, files))
+    await storeDecision(this.profile.settingsDir, folder, createDecision(this.io.clock, true, files))
     if (this.output.json) return this.output.value({ folder, trusted: true, files: Object.keys(files) })
     this.output.note(`  ✓ trusted these files in ${folder}`)
   }
 
   private async list(): Promise<void> {
-    const rows = await decidedFolders(this.profile.settingsDir)
+    const rows = await listDecidedFolders(this.profile.settingsDir)
     this.output.list(rows, {
       columns: {
         folder: { of: row => row.folder, as: 'free' },
@@ -59,9 +59,9 @@ export default class Trust extends WbCommand {
 
   private async remove(folder: string): Promise<void> {
     const { settingsDir } = this.profile
-    if (!decisionOn(settingsDir, folder))
+    if (!findDecision(settingsDir, folder))
       throw new UsageError(`there is no decision about ${folder}`, ['wb trust --list'])
-    await decide(settingsDir, folder, undefined)
+    await storeDecision(settingsDir, folder, undefined)
     if (this.output.json) this.output.value({ folder, trusted: false })
     else
       this.output.note(

@@ -6,7 +6,7 @@ import { dayOf } from '../src/cli/terminal/moment.ts'
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'
   static override examples = ['wb version', 'wb version --json']
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     await this.parse(Version)

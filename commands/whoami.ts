@@ -1,7 +1,7 @@
 import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
-import { anonymous, callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
-import { endingAt } from '../src/cli/sign-in/notes.ts'
+import { anonymous, callerName, identifyCaller, permissionSummary } from '../src/cli/sign-in/identity.ts'
+import { expirationTime } from '../src/cli/sign-in/notes.ts'
 import { due } from '../src/cli/terminal/moment.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
@@ -19,7 +19,7 @@ export default class Whoami extends WbCommand {
 
   async run() {
     await this.parse(Whoami)
-    const caller = await callerOf(this.session)
+    const caller = await identifyCaller(this.session)
     if (caller.kind === 'stranger') throw caller.refusal
     const me = caller.kind === 'known' ? caller.me : null
     if (this.output.json) return this.output.value(me ?? anonymous)
@@ -33,9 +33,9 @@ export default class Whoami extends WbCommand {
 
   /** Nothing of a token that is renewed, and where nothing is said of it. */
   private async ending(me: Me): Promise<string[]> {
-    const tokens = await this.session.keptTokens?.tokens()
+    const tokens = await this.session.tokenStore?.tokens()
     if (tokens?.refreshToken !== undefined) return []
-    const moment = endingAt(me, undefined)
+    const moment = expirationTime(me, undefined)
     if (!this.output.interactive) return moment ? [moment] : []
     if (moment === null) return ['never ends']
     return moment === undefined ? [] : [`ends ${due(Date.parse(moment), this.io.clock.now())}`]
@@ -44,12 +44,12 @@ export default class Whoami extends WbCommand {
 
 /** For a program. */
 function columns(me: Me): string[] {
-  return [nameOf(me), types[me.type], standingOf(me)]
+  return [callerName(me), types[me.type], permissionSummary(me)]
 }
 
 /** For a person, who could take the label of a key for its role: a key may be labelled admin and only read. */
 function told(me: Me): string[] {
-  const who = me.type === 'apiKey' ? `API key ${nameOf(me)}` : `${nameOf(me)}  ${types[me.type]}`
+  const who = me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${types[me.type]}`
   const kind = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
-  return [who, `${kind}${standingOf(me)}`]
+  return [who, `${kind}${permissionSummary(me)}`]
 }

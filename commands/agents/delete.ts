@@ -1,6 +1,6 @@
 import { anAgent } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
@@ -12,14 +12,14 @@ import { limits } from '../../src/contract/limits.ts'
 export default class AgentsDelete extends WbCommand {
   static override summary = 'delete an agent and its conversations'
   static override examples = ['wb agents delete Maven', 'wb agents delete Maven --yes']
-  static override args = { agent: existing(anAgent, 'name or ID') }
+  static override args = { agent: existingArg(anAgent, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(AgentsDelete)
     const { workspaceId, agentId, name } = await this.waitFor(
       'looking',
-      findAgent(this.resolving, args.agent),
+      findAgent(this.resolveContext, args.agent),
     )
     const params = { workspaceId, agentId }
     const items = this.client.items(conversations.list, { params, query: { limit: limits.pageMax } })

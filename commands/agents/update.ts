@@ -1,10 +1,15 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agents/agent-flags.ts'
+import {
+  agentFlags,
+  parseToolRules,
+  resolveKnowledgeBaseIds,
+  resolveLlmServiceId,
+} from '../../src/cli/agents/agent-flags.ts'
 import { noSampling, samplingFields } from '../../src/cli/agents/sampling-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
-import { toolIds } from '../../src/cli/find/tool.ts'
+import { resolveToolIds } from '../../src/cli/find/tool.ts'
 import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
@@ -36,17 +41,20 @@ export default class AgentsUpdate extends WbCommand {
     const sampling = flags['no-sampling'] ? noSampling : samplingFields(flags)
     const given = Object.values(samplingFields(flags))
     this.requireChange([name, description, prompt, llm, kb, tool, rule, ...emptied, ...given])
-    const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolving, args.agent))
-    const tools = await this.waitFor('looking', toolIds(this.resolving, workspaceId, tool))
+    const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolveContext, args.agent))
+    const tools = await this.waitFor('looking', resolveToolIds(this.resolveContext, workspaceId, tool))
     const body = {
       name,
       description,
       systemPrompt: prompt,
-      llmServiceId: llm === undefined ? undefined : await llmServiceId(this.resolving, workspaceId, llm),
-      knowledgeBaseIds: flags['no-kb'] ? [] : await knowledgeBaseIds(this.resolving, workspaceId, kb),
+      llmServiceId:
+        llm === undefined ? undefined : await resolveLlmServiceId(this.resolveContext, workspaceId, llm),
+      knowledgeBaseIds: flags['no-kb']
+        ? []
+        : await resolveKnowledgeBaseIds(this.resolveContext, workspaceId, kb),
       toolIds: flags['no-tool'] ? [] : tools,
       ...sampling,
-      toolRules: flags['no-rule'] ? {} : await toolRules(this.resolving, workspaceId, rule),
+      toolRules: flags['no-rule'] ? {} : await parseToolRules(this.resolveContext, workspaceId, rule),
     }
     const changed = await this.client.call(agents.update, { params: { workspaceId, agentId }, body })
     this.output.made(changed, agentId, `updated agent ${changed.name}`)

@@ -1,6 +1,6 @@
 import { auditFlags } from '../../src/cli/access/audit-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { follow } from '../../src/cli/jobs/follow.ts'
+import { followEvents } from '../../src/cli/jobs/follow-events.ts'
 import { auditColumns } from '../../src/cli/shown/audit.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { audit } from '../../src/contract/audit.ts'
@@ -16,11 +16,11 @@ export default class AuditFollow extends WbCommand {
     const { action } = flags
     const columns = auditColumns(flags.all)
     const { where, ...stream } = flags.all ? await this.everywhere(action) : await this.inWorkspace(action)
-    const events = follow({
+    const events = followEvents({
       ...stream,
       signal: this.signal,
       onLost: waitMs => this.output.note(`  the connection was lost; reconnecting in ${waitMs / 1_000} s`),
-      onFound: () => this.output.note('  reconnected'),
+      onReconnected: () => this.output.note('  reconnected'),
     })
     this.output.note(`  following ${where}; Ctrl-C to stop`)
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)

@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { loginLine } from '../../src/cli/settings/login-line.ts'
+import { UsageError } from '../../src/cli/errors.ts'
+import { loginCommand } from '../../src/cli/settings/login-command.ts'
 import { runtimeKey } from '../../src/cli/settings/profile.ts'
 import { WbError } from '../../src/contract/errors.ts'
 
@@ -20,7 +20,7 @@ export default class AuthToken extends WbCommand {
     const token = await this.session.token()
     if (token === undefined)
       throw new WbError('unauthorized', `you are not signed in to ${runtimeKey(this.profile)}`, {
-        next: [loginLine(this.profile)],
+        next: [loginCommand(this.profile)],
       })
     if (this.output.json) this.output.value({ token })
     else this.io.stdout.write(`${token}\n`)

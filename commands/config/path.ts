@@ -1,5 +1,5 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
+import { untrustedConfigNotes } from '../../src/cli/connection/resolve-runtime.ts'
 import { locateConfig } from '../../src/cli/local.ts'
 
 export default class ConfigPath extends WbCommand {
@@ -8,11 +8,11 @@ export default class ConfigPath extends WbCommand {
 
   async run() {
     await this.parse(ConfigPath)
-    this.requireFolder()
+    this.requireTrustedFolder()
     const found = await locateConfig(this.profile)
     if (this.output.json) this.output.value({ path: found.path, origin: found.origin })
     else if (found.path) this.output.result(found.path)
     else this.output.note('  no configuration file; all keys have their default values')
-    for (const line of strangers(found)) this.output.note(line)
+    for (const line of untrustedConfigNotes(found)) this.output.note(line)
   }
 }

@@ -1,8 +1,8 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
-import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
-import { checkConfig } from '../../src/cli/doctor/config-problems.ts'
-import { PartlyFailed } from '../../src/cli/faults.ts'
+import { untrustedConfigNotes } from '../../src/cli/connection/resolve-runtime.ts'
+import { validateConfig } from '../../src/cli/doctor/validate-config.ts'
+import { CommandFailed } from '../../src/cli/errors.ts'
 import { locateConfig } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
@@ -12,9 +12,9 @@ export default class ConfigValidate extends WbCommand {
 
   async run() {
     await this.parse(ConfigValidate)
-    this.requireFolder()
+    this.requireTrustedFolder()
     const found = await locateConfig(this.profile)
-    const { problems, warnings } = await checkConfig(this.profile, this.io)
+    const { problems, warnings } = await validateConfig(this.profile, this.io)
     for (const warning of warnings) this.output.note(`  ! ${warning}`)
     if (this.output.json) {
       this.output.value({ path: found.path, valid: problems.length === 0, problems })
@@ -23,9 +23,9 @@ export default class ConfigValidate extends WbCommand {
       return
     }
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
-    for (const line of strangers(found)) this.output.note(line)
+    for (const line of untrustedConfigNotes(found)) this.output.note(line)
     const name = found.path ?? 'the defaults'
-    if (problems.length > 0) throw new PartlyFailed(`${name}: ${counted(problems.length, 'problem')}`)
+    if (problems.length > 0) throw new CommandFailed(`${name}: ${counted(problems.length, 'problem')}`)
     const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'warning')}` : 'no problems'
     this.output.note(`  ✓ ${name}: ${beside}`)
   }

@@ -1,6 +1,6 @@
 import { aConversation } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { conversationName, findConversation } from '../../src/cli/find/conversation.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
@@ -14,12 +14,12 @@ export default class ConversationsDelete extends WbCommand {
     'wb conversations delete "Refund window"',
     'wb conversations delete "Refund window" --yes',
   ]
-  static override args = { conversation: existing(aConversation, 'title or ID') }
+  static override args = { conversation: existingArg(aConversation, 'title or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsDelete)
-    const found = findConversation(this.resolving, args.conversation)
+    const found = findConversation(this.resolveContext, args.conversation)
     const conversation = await this.waitFor('looking', found)
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }

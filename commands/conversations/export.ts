@@ -28,8 +28,8 @@ export default class ConversationsExport extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(ConversationsExport)
-    const { resolving, output } = this
-    const conversation = await this.waitFor('looking', findConversation(resolving, args.conversation))
+    const { resolveContext, output } = this
+    const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
@@ -39,7 +39,7 @@ export default class ConversationsExport extends WbCommand {
     const whole = { ...conversation, attachments: attached, messages: rows }
     if (output.json) return output.value(whole)
     if (flags.format === 'json') return output.result(plainJson(whole, 2))
-    const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
+    const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
     output.result(plain(markdownOf(conversation, name, rows, attached)).trimEnd())
   }
 }

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { findAgent, namedAgents } from '../../src/cli/find/agent.ts'
+import { findAgent, listAgents } from '../../src/cli/find/agent.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -32,11 +32,11 @@ export default class ConversationsList extends WbCommand {
       flags.agent === undefined
         ? this.client.items(conversations.listAll, { params: { workspaceId }, query })
         : this.client.items(conversations.list, {
-            params: { workspaceId, agentId: (await findAgent(this.resolving, flags.agent)).agentId },
+            params: { workspaceId, agentId: (await findAgent(this.resolveContext, flags.agent)).agentId },
             query,
           })
     const { rows, total } = await this.take(items, flags.limit)
-    const known = await this.waitFor('reading', namedAgents(this.resolving, workspaceId))
+    const known = await this.waitFor('reading', listAgents(this.resolveContext, workspaceId))
     const agentNames = new Map(known.map(agent => [agent.agentId, agent.name]))
     this.output.list(rows, {
       columns: {

@@ -17,7 +17,7 @@ export default class ConversationsRename extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(ConversationsRename)
-    const found = await this.waitFor('looking', findConversation(this.resolving, args.conversation))
+    const found = await this.waitFor('looking', findConversation(this.resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = found
     const params = { workspaceId, agentId, conversationId }
     const changed = await this.client.call(conversations.update, { params, body: { title: flags.title } })

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { titleOf } from '../../src/cli/shown/resources.ts'
+import { documentTitle } from '../../src/cli/shown/resources.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -25,7 +25,7 @@ export default class DocumentsList extends WbCommand {
     this.output.list(rows, {
       columns: {
         id: { of: row => row.documentId, piped: true },
-        title: { of: titleOf, as: 'free' },
+        title: { of: documentTitle, as: 'free' },
         file: { of: row => row.sourceFilename ?? row.sourceDocId ?? row.documentId, as: 'free' },
         status: { of: row => row.status },
         chunks: { of: row => row.chunkTotal, as: 'count' },

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { keyValues } from '../../src/cli/command/flags.ts'
 import { findDocument, kbFlag } from '../../src/cli/find/document.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
@@ -18,7 +18,7 @@ export default class DocumentsUpdate extends WbCommand {
     'wb documents update guide/keys.md --visible-to "*"',
   ]
   static override args = {
-    document: existing(aDocument, 'ID, file name or source ID'),
+    document: existingArg(aDocument, 'ID, file name or source ID'),
   }
   static override flags = {
     kb: kbFlag,
@@ -46,7 +46,7 @@ export default class DocumentsUpdate extends WbCommand {
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
     const given = keyValues(flags.set ?? [], '--set')
-    const before = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
+    const before = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = before
     const fields = Object.entries({ ...before.metadata, ...given })
     const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))

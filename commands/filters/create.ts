@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { aFilter } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
-import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts'
+import { conditionFlags, parseCondition } from '../../src/cli/passages/condition.ts'
 import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { filters } from '../../src/contract/filters.ts'
 
@@ -24,10 +24,12 @@ export default class FiltersCreate extends WbCommand {
     const { args, flags } = await this.parse(FiltersCreate)
     const { name } = args
     const { workspaceId, knowledgeBaseId, name: base } = await this.knowledgeBase(flags.kb)
-    await this.allowTwin(aFilter, name, { kb: knowledgeBaseId })
+    await this.confirmDuplicateName(aFilter, name, { kb: knowledgeBaseId })
     const asked = async () =>
-      conditionOf({ filter: await this.want('--filter or --where', undefined, 'Condition, as JSON') })
-    const body = { name, description: flags.description, filter: conditionOf(flags) ?? (await asked())! }
+      parseCondition({
+        filter: await this.flagOrPrompt('--filter or --where', undefined, 'Condition, as JSON'),
+      })
+    const body = { name, description: flags.description, filter: parseCondition(flags) ?? (await asked())! }
     const made = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.made(made, made.knowledgeFilterId, `saved filter ${name} of ${base}`)
     this.output.next(`wb kb search ${base} "…" --saved ${shellWord(name)}`)

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag, filterArg, findFilter } from '../../src/cli/find/filter.ts'
-import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts'
+import { conditionFlags, parseCondition } from '../../src/cli/passages/condition.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersUpdate extends WbCommand {
@@ -20,11 +20,11 @@ export default class FiltersUpdate extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(FiltersUpdate)
-    const body = { name: flags.name, description: flags.description, filter: conditionOf(flags) }
+    const body = { name: flags.name, description: flags.description, filter: parseCondition(flags) }
     this.requireChange(body)
     const base = await this.knowledgeBase(flags.kb)
     const { workspaceId, knowledgeBaseId, knowledgeFilterId } = await findFilter(
-      this.resolving,
+      this.resolveContext,
       base,
       args.filter,
     )

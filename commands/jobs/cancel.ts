@@ -1,6 +1,6 @@
 import { anUnfinishedJob } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findJob } from '../../src/cli/find/job.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
@@ -12,11 +12,11 @@ export default class JobsCancel extends WbCommand {
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1)',
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1) --json',
   ]
-  static override args = { job: existing(anUnfinishedJob, 'ID of the job') }
+  static override args = { job: existingArg(anUnfinishedJob, 'ID of the job') }
 
   async run() {
     const { args } = await this.parse(JobsCancel)
-    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolving, args.job))
+    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolveContext, args.job))
     const job = await this.client.call(jobs.cancel, { params: { workspaceId, jobId } })
     if (this.output.json) this.output.value(job)
     else if (job.errorMessage === 'cancelled') this.output.note(`  ✓ cancelled ${jobId}`)

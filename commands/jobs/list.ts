@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { progressOf } from '../../src/cli/find/job.ts'
-import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
+import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -16,7 +16,7 @@ export default class JobsList extends WbCommand {
     const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
     const { rows, total } = await this.take(this.client.items(jobs.list, request), flags.limit)
     if (this.output.json) return this.output.value(rows)
-    const places = await this.waitFor('reading', jobPlaces(this.client, rows))
+    const places = await this.waitFor('reading', lookUpJobNames(this.client, rows))
     this.output.list(rows, {
       columns: {
         id: { of: row => row.jobId },

@@ -1,6 +1,6 @@
 import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
@@ -11,7 +11,7 @@ import { limits } from '../../src/contract/limits.ts'
 export default class KbDelete extends WbCommand {
   static override summary = 'delete a knowledge base and its documents'
   static override examples = ['wb kb delete handbook', 'wb kb delete handbook --yes']
-  static override args = { name: existing(aKnowledgeBase, 'name or ID') }
+  static override args = { name: existingArg(aKnowledgeBase, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {

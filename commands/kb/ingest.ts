@@ -1,5 +1,5 @@
 import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { IngestCommand, ingestFlags, pathArg } from '../../src/cli/ingest/ingest-command.ts'
 
 export default class KbIngest extends IngestCommand {
@@ -16,7 +16,7 @@ export default class KbIngest extends IngestCommand {
   static override strict = false
   static override args = {
     name: {
-      ...existing(aKnowledgeBase, 'knowledge base, by name or ID', { mayBeNew: true }),
+      ...existingArg(aKnowledgeBase, 'knowledge base, by name or ID', { mayBeNew: true }),
       ignoreStdin: true,
     },
     path: pathArg,

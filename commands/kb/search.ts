@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everywhere, knowledgeBaseOrAll } from '../../src/cli/passages/everywhere.ts'
-import { refuseUnclear } from '../../src/cli/passages/request.ts'
+import { requireClearQuestion } from '../../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../../src/cli/passages/search-command.ts'
+import { knowledgeBaseOrAll, workspaceScope } from '../../src/cli/passages/workspace-scope.ts'
 
 export default class KbSearch extends SearchCommand {
   static override summary = 'search a knowledge base, or all of them'
@@ -27,7 +27,7 @@ export default class KbSearch extends SearchCommand {
 
   async run() {
     const { args, flags, argv } = await this.parse(KbSearch)
-    refuseUnclear(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
+    requireClearQuestion(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
     const named = args.question === undefined ? undefined : args.kb
     await this.answer(question, await this.place(named, flags), flags)
@@ -35,7 +35,7 @@ export default class KbSearch extends SearchCommand {
 
   /** Does not offer all knowledge bases with a saved filter, which belongs to one of them. */
   private async place(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
-    if (all) return everywhere(this.client, await this.workspace())
-    return saved === undefined ? knowledgeBaseOrAll(this.resolving, named) : this.knowledgeBase(named)
+    if (all) return workspaceScope(this.client, await this.workspace())
+    return saved === undefined ? knowledgeBaseOrAll(this.resolveContext, named) : this.knowledgeBase(named)
   }
 }

@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { namesakes } from '../../src/cli/find/key.ts'
-import { handOver, tokenNotes } from '../../src/cli/keys/hand-over.ts'
+import { UsageError } from '../../src/cli/errors.ts'
+import { findKeysWithLabel } from '../../src/cli/find/key.ts'
+import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
 import { momentAhead } from '../../src/cli/terminal/moment.ts'
@@ -46,16 +46,16 @@ export default class KeysCreate extends WbCommand {
     const expiresAt = flags.expires && momentAhead('--expires', flags.expires, this.io.clock.now())
     const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
-    const ways = await this.session.ways()
+    const ways = await this.session.authMethods()
     const { role, scope, principal } = flags
-    const others = await namesakes(this.client, {
+    const others = await findKeysWithLabel(this.client, {
       workspaceId,
       label: args.label,
       nowMs: this.io.clock.now(),
     })
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
     const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
-    await handOver(target, this.output, minted)
+    await deliverToken(target, this.output, minted)
     const about = { workspace: name, target, url: this.profile.url, ways, nowMs: this.io.clock.now() }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     if (others.length > 0)

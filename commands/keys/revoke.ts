@@ -1,6 +1,6 @@
 import { aKeyInUse } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
 import { isReplaced, keyState } from '../../src/cli/shown/key.ts'
@@ -14,7 +14,7 @@ export default class KeysRevoke extends WbCommand {
   static override summary = 'revoke an API key'
   static override examples = ['wb keys revoke ci', 'wb keys revoke ci --yes']
   static override args = {
-    key: existing(aKeyInUse, 'label, prefix or ID'),
+    key: existingArg(aKeyInUse, 'label, prefix or ID'),
   }
   static override flags = { yes: yesFlag }
 
@@ -22,7 +22,10 @@ export default class KeysRevoke extends WbCommand {
     const { args, flags } = await this.parse(KeysRevoke)
     const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
-    const key = await findKeyInUse(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
+    const key = await findKeyInUse(this.resolveContext, workspace, args.key, {
+      spoken: this.commandName,
+      nowMs,
+    })
     const { workspaceId, keyId, prefix, lastUsedAt } = key
     const label = plainLine(key.label) || prefix
     const use = lastUsedAt === null ? 'never used' : `last used ${ago(Date.parse(lastUsedAt), nowMs)}`

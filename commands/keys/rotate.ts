@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import { aKeyInUse } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
-import { handOver, tokenNotes } from '../../src/cli/keys/hand-over.ts'
+import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
 import { ago, lasting, spanSeconds } from '../../src/cli/terminal/moment.ts'
@@ -14,7 +14,7 @@ export default class KeysRotate extends WbCommand {
   static override summary = 'rotate an API key'
   static override examples = ['wb keys rotate ci', 'wb keys rotate deploy --grace 0 --write deploy.key']
   static override args = {
-    key: existing(aKeyInUse, 'label, prefix or ID'),
+    key: existingArg(aKeyInUse, 'label, prefix or ID'),
   }
   static override flags = {
     grace: Flags.string({ summary: 'grace period of the old token; 0 ends it now [24h]' }),
@@ -27,14 +27,14 @@ export default class KeysRotate extends WbCommand {
       flags.grace === undefined ? undefined : spanSeconds('--grace', flags.grace, limits.keyGraceSeconds)
     const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
-    const naming = { spoken: this.spoken, nowMs: this.io.clock.now() }
-    const { workspaceId, keyId } = await findKeyInUse(this.resolving, workspace, args.key, naming)
-    const ways = await this.session.ways()
+    const naming = { spoken: this.commandName, nowMs: this.io.clock.now() }
+    const { workspaceId, keyId } = await findKeyInUse(this.resolveContext, workspace, args.key, naming)
+    const ways = await this.session.authMethods()
     const minted = await this.client.call(apiKeys.rotate, {
       params: { workspaceId, keyId },
       body: { graceSeconds },
     })
-    await handOver(target, this.output, minted)
+    await deliverToken(target, this.output, minted)
     const nowMs = this.io.clock.now()
     const about = { workspace: workspace.name, target, url: this.profile.url, ways, nowMs }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
+import { type Allowance, allowances } from '../../src/cli/mcp/allowances.ts'
 import { serveMcp } from '../../src/cli/mcp/serve.ts'
 import { pathOf, type RawCall } from '../../src/client/client.ts'
 import { mcp } from '../../src/contract/mcp.ts'

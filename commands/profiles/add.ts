@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { runtimeAddress } from '../../src/cli/settings/address.ts'
+import { parseRuntimeAddress } from '../../src/cli/settings/address.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireFreeName, requireProfileName } from '../../src/cli/settings/profiles.ts'
 
@@ -15,12 +15,12 @@ export default class ProfilesAdd extends WbCommand {
       summary: 'where logins are stored; file: a file that only you can read',
     })(),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(ProfilesAdd)
     requireProfileName(args.name)
-    const url = flags.url === undefined ? undefined : runtimeAddress(flags.url, '--url')
+    const url = flags.url === undefined ? undefined : parseRuntimeAddress(flags.url, '--url')
     await changeProfiles(this.profile.settingsDir, stored => {
       requireFreeName(stored, args.name)
       stored.profiles[args.name] = {

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { aloneWithLogins } from '../../src/cli/credentials/lock.ts'
 import { renameLogins } from '../../src/cli/credentials/logins.ts'
+import { withLoginsLock } from '../../src/cli/credentials/logins-lock.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireFreeName, requireProfile, requireProfileName } from '../../src/cli/settings/profiles.ts'
 
@@ -12,13 +12,13 @@ export default class ProfilesRename extends WbCommand {
     name: Args.string({ required: true, description: 'name of the profile' }),
     to: Args.string({ required: true, description: 'new name' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(ProfilesRename)
     requireProfileName(args.to)
     const { settingsDir } = this.profile
-    await aloneWithLogins(this.profile, this.signal, async () => {
+    await withLoginsLock(this.profile, this.signal, async () => {
       await changeProfiles(settingsDir, stored => {
         const profile = requireProfile(stored, args.name)
         requireFreeName(stored, args.to, args.name)

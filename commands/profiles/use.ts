@@ -7,7 +7,7 @@ export default class ProfilesUse extends WbCommand {
   static override summary = 'switch to another profile'
   static override examples = ['wb profiles use default', 'wb profiles use work']
   static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(ProfilesUse)

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { release } from '../../src/cli/services/release.ts'
+import { releaseSecret } from '../../src/cli/services/release-secret.ts'
 
 export default class ServicesAllow extends WbCommand {
   static override summary = 'allow a secret to be sent to a host'
@@ -20,9 +20,9 @@ export default class ServicesAllow extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(ServicesAllow)
-    const host = await this.want('--host', flags.host, 'Host to send it to')
+    const host = await this.flagOrPrompt('--host', flags.host, 'Host to send it to')
     const workspaceId = this.profile.workspace ? (await this.workspace()).workspaceId : null
-    const made = await release(this.client, { ref: args.ref, host }, workspaceId)
+    const made = await releaseSecret(this.client, { ref: args.ref, host }, workspaceId)
     if (made) this.output.made(made, made.releaseId, `released ${made.ref} for ${made.host}`)
     else this.output.note(`  ${args.ref} is already released for ${host}`)
   }

@@ -1,8 +1,8 @@
 import * as Flags from '@oclif/core/flags'
 import { aSecretRelease } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
-import { pick } from '../../src/cli/find/resolve.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
+import { pickResource } from '../../src/cli/find/resolve.ts'
 import { everything } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
@@ -14,7 +14,7 @@ export default class ServicesDisallow extends WbCommand {
     'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',
   ]
   static override args = {
-    ref: existing(aSecretRelease, 'secret reference, or ID of the release'),
+    ref: existingArg(aSecretRelease, 'secret reference, or ID of the release'),
   }
   static override flags = { host: Flags.string({ summary: 'host of the release, if there are several' }) }
 
@@ -29,7 +29,7 @@ export default class ServicesDisallow extends WbCommand {
     const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
     const all = (await everything(items)).filter(row => host === undefined || row.host === host)
     const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
-    return pick(
+    return pickResource(
       named,
       wanted,
       {
@@ -38,7 +38,7 @@ export default class ServicesDisallow extends WbCommand {
         list: 'wb services releases',
         create: ['wb services allow REF --host HOST'],
       },
-      this.resolving.choose,
+      this.resolveContext.choose,
     )
   }
 }

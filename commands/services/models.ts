@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { whyOurs } from '../../src/cli/services/listed.ts'
+import { explainBuiltInModels } from '../../src/cli/services/built-in-models.ts'
 import { llmModels } from '../../src/contract/models.ts'
 import { chatProviders } from '../../src/contract/providers.ts'
 
@@ -36,6 +36,7 @@ export default class ServicesModels extends WbCommand {
       empty: [`${provider} lists no models`],
       total,
     })
-    if (source === 'fallback') for (const line of whyOurs(provider)) this.output.note(`  ${line}`)
+    if (source === 'fallback')
+      for (const line of explainBuiltInModels(provider)) this.output.note(`  ${line}`)
   }
 }

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
-import { PartlyFailed } from '../../src/cli/faults.ts'
+import { CommandFailed } from '../../src/cli/errors.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesTest extends WbCommand {
@@ -19,7 +19,7 @@ export default class WorkspacesTest extends WbCommand {
       if (!ok) this.exitCode = exit.failed
       return
     }
-    if (!ok) throw new PartlyFailed(`workspace ${name}: ${details}`, [`wb workspaces update ${name} --help`])
+    if (!ok) throw new CommandFailed(`workspace ${name}: ${details}`, [`wb workspaces update ${name} --help`])
     this.output.result(details)
   }
 }

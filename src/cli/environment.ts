@@ -2,7 +2,7 @@ import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
 import { host } from '../base/host.ts'
-import { UsageError } from './faults.ts'
+import { UsageError } from './errors.ts'
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
@@ -67,7 +67,7 @@ export function takesUtf8(environment: Environment): boolean {
 }
 
 /** How wide lines may be where no terminal says so: `COLUMNS`. */
-export function columnsSaid(environment: Environment): number | undefined {
+export function columnsSetting(environment: Environment): number | undefined {
   const { COLUMNS = '' } = environment
   return /^[1-9]\d{1,3}$/.test(COLUMNS) ? Number(COLUMNS) : undefined
 }
@@ -129,7 +129,7 @@ export function sessionVariables(environment: Environment): Environment {
 }
 
 /** Removes the API key, so that programs that are started from here do not inherit it. */
-export function hideCredential(environment: Record<string, string | undefined>): void {
+export function removeCredential(environment: Record<string, string | undefined>): void {
   delete environment.WB_API_KEY
 }
 

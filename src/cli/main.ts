@@ -4,7 +4,7 @@ import { exit, exitStatus } from './command/exit.ts'
 import { reportLines, reportOf } from './command/report.ts'
 import type { StartedCommand } from './command/started-command.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
-import { UsageError } from './faults.ts'
+import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
 import { nearest } from './terminal/nearest.ts'
 import { shellWord } from './terminal/shell-word.ts'
@@ -133,7 +133,7 @@ function byVerb(word: string, commands: readonly string[]): string | undefined {
 /** Whether a person who has nothing here yet wants this folder searched. */
 async function firstRun(io: Io): Promise<boolean> {
   const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
-  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).wantsThisFolder(io)
+  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerThisFolder(io)
 }
 
 type CommandClass = new (argv: string[], config: Config, io: Io) => StartedCommand

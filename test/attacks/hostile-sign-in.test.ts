@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
-import { timely } from '../../src/cli/connection/timely.ts'
+import { withResponseTimeout } from '../../src/cli/connection/response-timeout.ts'
 import { network } from '../../src/client/transport.ts'
 import { keyedRuntime } from '../commands/sign-in.ts'
 import { inTerminal, withoutSequences } from '../commands/terminal.ts'
@@ -124,7 +124,10 @@ describe('what is no runtime', () => {
         return () => {}
       },
     }
-    const answer = await timely(fetch, clock)(`${url}/auth/config`, { method: 'GET', headers: {} })
+    const answer = await withResponseTimeout(fetch, clock)(`${url}/auth/config`, {
+      method: 'GET',
+      headers: {},
+    })
     const text = answer.text()
     pass()
     await expect(text).rejects.toThrow(`${url} has not answered /auth/config within 30 s`)

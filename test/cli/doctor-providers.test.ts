@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { embeddingFound } from '../../src/cli/doctor/providers.ts'
+import { checkEmbeddingServices } from '../../src/cli/doctor/providers.ts'
 import type { Client } from '../../src/client/client.ts'
 import { embeddingServices } from '../../src/contract/services.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
@@ -31,7 +31,7 @@ test('the built-in embedder is not asked for what it lacks', async () => {
     { provider: 'workbase', problem: null },
     { provider: 'openai', problem: null },
   ])
-  expect(await embeddingFound(client, signal)).toMatchObject({
+  expect(await checkEmbeddingServices(client, signal)).toMatchObject({
     state: 'skipped',
     detail: '1 service of openai, not called',
   })
@@ -41,5 +41,5 @@ test('the built-in embedder is not asked for what it lacks', async () => {
 test('a service of a provider that the runtime cannot call is a warning', async () => {
   const message = 'has a provider that this runtime cannot call'
   const { client } = clientOf([{ provider: 'nvidia', problem: { message, hint: 'Use provider openai.' } }])
-  expect(await embeddingFound(client, signal)).toMatchObject([{ state: 'warning', detail: message }])
+  expect(await checkEmbeddingServices(client, signal)).toMatchObject([{ state: 'warning', detail: message }])
 })

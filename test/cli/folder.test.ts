@@ -2,10 +2,14 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { type Asking, folderSays, requireStillTrusted } from '../../src/cli/folder/decide.ts'
-import { filesHere } from '../../src/cli/folder/here.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
+import { findFolderFiles } from '../../src/cli/trust/folder-files.ts'
+import {
+  requireStillTrusted,
+  resolveFolderSettings,
+  type TrustOptions,
+} from '../../src/cli/trust/folder-settings.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const yaml = (host: string) => `version: 1\nchat: { baseUrl: "https://${host}.example" }\n`
@@ -21,9 +25,9 @@ function folder() {
     said,
     put: (text: string) => writeFileSync(join(cwd, 'workbase.yaml'), text),
     profile: (says = {}) => readProfile({}, { env, cwd }, says),
-    decided(answer: boolean | null, more: Partial<Asking> = {}) {
+    decided(answer: boolean | null, more: Partial<TrustOptions> = {}) {
       said.length = 0
-      return folderSays(filesHere(cwd)!, {
+      return resolveFolderSettings(findFolderFiles(cwd)!, {
         profile: readProfile({}, { env, cwd }),
         clock: systemClock,
         isCi: false,
@@ -52,8 +56,8 @@ describe('the files of a folder [security rule 6]', () => {
     expect(await decided(false)).toMatchObject({ says: {} })
     expect(await decided(true)).toMatchObject({ says: {} })
     expect(said).toEqual([])
-    const { says, refusal } = await decided(null, { isCi: true })
-    expect([says, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
+    const { settings, refusal } = await decided(null, { isCi: true })
+    expect([settings, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
     put(yaml('b'))
     expect(await decided(true)).toHaveProperty('says.config')
     expect(said.join('\n')).toContain('"https://a.example" → "https://b.example"')
@@ -81,7 +85,7 @@ describe('the files of a folder [security rule 6]', () => {
 
   test('are looked at again before a server restarts with them', async () => {
     const { decided, profile, put } = folder()
-    const trusted = profile((await decided(true)).says)
+    const trusted = profile((await decided(true)).settings)
     await requireStillTrusted(trusted)
     put(yaml('b'))
     await expect(requireStillTrusted(trusted)).rejects.toThrow(/have changed since you trusted them/)
@@ -91,7 +95,7 @@ describe('the files of a folder [security rule 6]', () => {
   test('are those of the folder itself, not of one above it', () => {
     const { cwd } = folder()
     mkdirSync(join(cwd, 'below'))
-    expect(filesHere(join(cwd, 'below'))).toBeUndefined()
-    expect(filesHere(join(cwd, 'gone'))).toBeUndefined()
+    expect(findFolderFiles(join(cwd, 'below'))).toBeUndefined()
+    expect(findFolderFiles(join(cwd, 'gone'))).toBeUndefined()
   })
 })

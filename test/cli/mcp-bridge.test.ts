@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Allowance } from '../../src/cli/mcp/allowed.ts'
+import type { Allowance } from '../../src/cli/mcp/allowances.ts'
 import { McpBridge } from '../../src/cli/mcp/bridge.ts'
 import type { RawCall } from '../../src/client/client.ts'
 import type { Incoming } from '../../src/client/transport.ts'

@@ -16,7 +16,11 @@ test.each<[string, string, (path: string) => void]>([
   ['that is cut short', 'is not a valid profiles file', saying('{"profiles": ')],
   ['that is a list', 'is not a valid profiles file', saying([])],
   ['with a list in it', 'is not a valid profiles file: "profiles" is invalid', saying({ profiles: [{}] })],
-  ['with no profile', 'is not a valid profiles file: "profiles.x" is invalid', saying({ profiles: { x: null } })],
+  [
+    'with no profile',
+    'is not a valid profiles file: "profiles.x" is invalid',
+    saying({ profiles: { x: null } }),
+  ],
   [
     'with no address',
     'is not a valid profiles file: "profiles.x" is invalid',

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { follow } from '../../src/cli/jobs/follow.ts'
-import { onWhat, whoDid } from '../../src/cli/shown/audit.ts'
+import { followEvents } from '../../src/cli/jobs/follow-events.ts'
+import { auditSubject, auditTarget } from '../../src/cli/shown/audit.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
@@ -28,7 +28,7 @@ describe('a record in words', () => {
     [{ type: 'system', id: 'host-1', label: 'operator' }, 'operator (system)'],
     [null, ''],
   ] as [AuditRecord['subject'], string][])('who %j is: %s', (subject, words) => {
-    expect(whoDid({ subject })).toBe(words)
+    expect(auditSubject({ subject })).toBe(words)
   })
 
   test.each([
@@ -55,7 +55,7 @@ describe('a record in words', () => {
   ] as [AuditRecord['outcome'], AuditRecord['details'], string][])(
     'on what %s %j was: %s',
     (outcome, details, words) => {
-      expect(onWhat({ outcome, details })).toBe(words)
+      expect(auditTarget({ outcome, details })).toBe(words)
     },
   )
 })
@@ -76,12 +76,12 @@ describe('following', () => {
         yield { id: step }
       }
     }
-    const events = follow({
+    const events = followEvents({
       after: 'first',
       open,
       signal: stop.signal,
       onLost: ms => waits.push(ms),
-      onFound: () => found.push(asked.at(-1)),
+      onReconnected: () => found.push(asked.at(-1)),
       pause: async () => {},
     })
     return { asked, waits, found, stop, events }
@@ -125,7 +125,7 @@ describe('following', () => {
     expect(within.waits).toEqual([])
 
     const stop = new AbortController()
-    const events = follow<{ id: string }>({
+    const events = followEvents<{ id: string }>({
       after: undefined,
       // biome-ignore lint/correctness/useYield: a stream without events
       async *open() {
@@ -133,7 +133,7 @@ describe('following', () => {
       },
       signal: stop.signal,
       onLost: () => stop.abort(),
-      onFound: () => {},
+      onReconnected: () => {},
     })
     expect(await events.next()).toMatchObject({ done: true })
   })

@@ -5,8 +5,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Skew, skewFound } from '../../src/cli/doctor/clock.ts'
-import { nodeFound } from '../../src/cli/doctor/here.ts'
+import { type ClockSkew, clockSkewFinding } from '../../src/cli/doctor/clock.ts'
+import { checkNode } from '../../src/cli/doctor/this-machine.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { keyedRuntime } from './sign-in.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
@@ -383,7 +383,7 @@ describe('another clock', () => {
     expect(ended.status).toBe(0)
   })
 
-  const skew = (ms: number, uncertainMs = 500): Skew => ({ ms, uncertainMs })
+  const skew = (ms: number, uncertainMs = 500): ClockSkew => ({ ms, uncertainMs })
   test.each([
     [skew(30_500), 'ok'],
     [skew(-30_501), 'warning'],
@@ -391,7 +391,7 @@ describe('another clock', () => {
     [skew(120_501), 'failed'],
     [skew(100_000, 70_000), 'ok'],
     [undefined, 'skipped'],
-  ])('%j is %s', (found, state) => expect(skewFound(found, 'it').state).toBe(state))
+  ])('%j is %s', (found, state) => expect(clockSkewFinding(found, 'it').state).toBe(state))
 })
 
 describe('who you are', () => {
@@ -482,4 +482,4 @@ test.each([
   ['20.18.3', 'failed'],
   ['20.19.0', 'ok'],
   ['22.1.0', 'ok'],
-])('Node.js %s is %s', (version, state) => expect(nodeFound(version).state).toBe(state))
+])('Node.js %s is %s', (version, state) => expect(checkNode(version).state).toBe(state))

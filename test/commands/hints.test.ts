@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { logLine } from '../../src/cli/serve/log-line.ts'
+import { formatLogLine } from '../../src/cli/serve/format-log-line.ts'
 import { principals } from '../../src/contract/principals.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { place } from './wb.ts'
@@ -40,12 +40,12 @@ test('a refused request is a line to read, and any other line of the log stays a
     reason: 'this runtime is in rescue mode',
     requestId: 'abc',
   }
-  expect(logLine(`${JSON.stringify(request)}\n`)).toBe(
+  expect(formatLogLine(`${JSON.stringify(request)}\n`)).toBe(
     '  ! GET /api/v1/workspaces failed with 503: this runtime is in rescue mode (request abc)',
   )
   const broken = JSON.stringify({ ...request, level: 'error' })
-  expect(logLine(`${broken}\n`)).toBe(broken)
-  expect(logLine('no JSON\n')).toBe('no JSON')
+  expect(formatLogLine(`${broken}\n`)).toBe(broken)
+  expect(formatLogLine('no JSON\n')).toBe('no JSON')
 })
 
 test('jobs name their document and knowledge base; a preview says whom nobody knows', {

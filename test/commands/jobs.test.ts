@@ -67,7 +67,10 @@ test('what names no job is said so', { timeout }, async () => {
   await here.serve()
   expect(await here.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
   const none = await here.wb(['jobs', 'show'])
-  expect(none).toMatchObject({ status: 4, stderr: expect.stringMatching(/are no jobs yet \(job_not_found\)/i) })
+  expect(none).toMatchObject({
+    status: 4,
+    stderr: expect.stringMatching(/are no jobs yet \(job_not_found\)/i),
+  })
   expect(await here.wb(['jobs', 'watch', unknown])).toMatchObject({
     status: 4,
     stderr: expect.stringContaining('job_not_found'),

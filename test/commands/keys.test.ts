@@ -12,8 +12,8 @@ import { join, resolve } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipboardCommand } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { keyWords } from '../../src/cli/keys/words.ts'
+import { UsageError } from '../../src/cli/errors.ts'
+import { describeScopes } from '../../src/cli/keys/describe-scopes.ts'
 import { isReplaced } from '../../src/cli/shown/key.ts'
 import { ago, due, lasting, momentAhead, momentPast, spanSeconds } from '../../src/cli/terminal/moment.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
@@ -59,7 +59,7 @@ const words: [scopes: string, may: string[], mayNot: string[]][] = [
 
 describe('what a key may do, in words', () => {
   test.each(words)('%s', (held, may, mayNot) => {
-    expect(keyWords(held.split(' ') as Scope[])).toEqual({ may, mayNot })
+    expect(describeScopes(held.split(' ') as Scope[])).toEqual({ may, mayNot })
   })
 
   test('S2.4-01 S2.4-02: every scope and every role has its words', () => {
@@ -72,8 +72,8 @@ describe('what a key may do, in words', () => {
     fc.assert(
       fc.property(fc.subarray([...scopes], { minLength: 1 }), held => {
         const coarse = held.filter(scope => !held.some(other => scope.startsWith(`${other}:`)))
-        expect(keyWords(held)).toEqual(keyWords(coarse))
-        const { may, mayNot } = keyWords(held)
+        expect(describeScopes(held)).toEqual(describeScopes(coarse))
+        const { may, mayNot } = describeScopes(held)
         expect(may.filter(word => mayNot.includes(word))).toEqual([])
         expect(new Set(may).size).toBe(may.length)
       }),
@@ -312,9 +312,7 @@ describe('wb keys', () => {
     const old = await minted(here, 'ci', { expiresAt: new Date(Date.now() + 1_000).toISOString() })
     await expect.poll(() => isTaken(here, old.plaintext)).toBe(false)
     const { stderr } = await here.wb(['kb', 'list'], { env: { WB_API_KEY: old.plaintext } })
-    expect(stderr).toContain(
-      `    wb keys rotate ${old.key.prefix}    replaces it, if you may manage keys\n`,
-    )
+    expect(stderr).toContain(`    wb keys rotate ${old.key.prefix}    replaces it, if you may manage keys\n`)
   })
 
   test('a named runtime stands in the line to type, and quiet there is the token only', async () => {
@@ -389,7 +387,9 @@ describe('wb keys', () => {
     const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(status).toBe(0)
     expect(stderr).toMatch(
-      new RegExp(`\\n  ! ${prefix}, which this key replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`),
+      new RegExp(
+        `\\n  ! ${prefix}, which this key replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`,
+      ),
     )
   })
 

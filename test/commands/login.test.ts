@@ -54,9 +54,7 @@ describe('wb login by a code', () => {
     expect(made.status, made.stderr).toBe(0)
     expect((await here.wb(['whoami'])).stdout).toMatch(/^alice@example\.test\tidentity provider\t/)
     const status2 = await here.wb(['auth', 'status'])
-    expect(status2.stdout).toContain(
-      'credential\tan access token stored by wb login for alice',
-    )
+    expect(status2.stdout).toContain('credential\tan access token stored by wb login for alice')
     const out = await here.wb(['logout'])
     expect(out.stderr).toBe(
       `  ✓ signed out of ${server.url}, where you were alice@example.test\n` +

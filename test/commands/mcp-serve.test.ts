@@ -176,7 +176,10 @@ test('install prints the entry of a client, and writes it beside what stands the
     mcpServers: { ...other.mcpServers, 'workbase-demo': entry },
   })
   expect(written).not.toContain('secret')
-  expect(await wb(install)).toMatchObject({ status: 0, stderr: expect.stringContaining('already contains the entry') })
+  expect(await wb(install)).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('already contains the entry'),
+  })
   writeFileSync(path, '{ // mine\n}')
   expect(await wb([...install, '--yes'])).toMatchObject({ status: 2 })
   expect(statSync(path).size).toBe(11)

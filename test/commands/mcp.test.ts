@@ -81,7 +81,9 @@ test('a test lists the tools, or says what stands in the way and ends with 1', {
   await added(here, 'gone', nowhere)
   const failed = await wb(servers('test', 'gone'))
   expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot be reached') })
-  expect(failed.stderr).toContain('    wb mcp servers update gone --address URL    if its address has changed\n')
+  expect(failed.stderr).toContain(
+    '    wb mcp servers update gone --address URL    if its address has changed\n',
+  )
   const json = await wb(servers('test', 'gone', '--json'))
   expect(json.status).toBe(1)
   expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, error: { code: 'unreachable' } })

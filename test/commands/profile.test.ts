@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sessionVariables } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from './wb.ts'
 
@@ -143,11 +143,7 @@ describe('the command line', () => {
   })
 
   test.each([
-    [
-      ['kb', 'lst'],
-      2,
-      '  ✗ Unknown command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n',
-    ],
+    [['kb', 'lst'], 2, '  ✗ Unknown command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n'],
     [
       ['--url', 'http://127.0.0.1:9', 'kb', 'show', 'my notes'],
       2,
@@ -162,11 +158,7 @@ describe('the command line', () => {
       '  ✗ Unknown flag --limt\n    did you mean --limit?\n    wb kb list --help\n',
     ],
     [['serch', 'x'], 2, '  ✗ Unknown command "wb serch"\n    did you mean wb search?\n    wb --help\n'],
-    [
-      ['ingst', 'x'],
-      2,
-      '  ✗ Unknown command "wb ingst"\n    did you mean wb kb ingest?\n    wb --help\n',
-    ],
+    [['ingst', 'x'], 2, '  ✗ Unknown command "wb ingst"\n    did you mean wb kb ingest?\n    wb --help\n'],
     [['workspaces', 'use'], 2, '  ✗ NAME is missing: name or ID\n    wb workspaces use --help\n'],
     [['kb', 'list', 'a', 'b'], 2, '  ✗ Unexpected arguments: a, b\n    wb kb list --help\n'],
     [

@@ -108,9 +108,7 @@ test('names are case-sensitive, and a name that differs only in case is refused'
     const { status, stderr } = await wb(words, { input: keys[0] })
     expect([status, stderr]).toEqual([
       2,
-      expect.stringMatching(
-        /A profile named Prod already exists; (prod|PROD) differs from it only in case/,
-      ),
+      expect.stringMatching(/A profile named Prod already exists; (prod|PROD) differs from it only in case/),
     ])
   }
   expect((await wb(['profiles', 'use', 'Prod'])).stderr).toBe('  ✓ switched to profile Prod\n')
@@ -131,9 +129,7 @@ test('names that could be taken for something else, twins and files that are non
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('There is no profile')])
   expect((await here.wb(['profiles', 'add', '__proto__'])).status).toBe(0)
   expect((await here.wb(['profiles', 'list', '--json'])).stdout).toContain('"name":"__proto__"')
-  expect((await here.wb(['profiles', 'add', 'work'])).stderr).toContain(
-    'A profile named work already exists',
-  )
+  expect((await here.wb(['profiles', 'add', 'work'])).stderr).toContain('A profile named work already exists')
   const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'profiles.json'), '{"profiles": ')

@@ -252,7 +252,10 @@ describe('wb serve, and who may call', () => {
     const here = place()
     const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
     const { status, stdout, stderr } = await screen(here, closed)
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '  shutting down: waiting for requests in progress\n' })
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: '  shutting down: waiting for requests in progress\n',
+    })
     expect(stdout).toMatch(
       /\n {2}callers {4}with an API key \(auth\.mode apiKey\)\n {2}bootstrap {2}no token\n {2}reference /,
     )
@@ -270,9 +273,7 @@ describe('wb serve, and who may call', () => {
     const env = { BOOT: secret, CLIENT: 'c', SESSION: secret }
     const plain = await discovery({})
     const tokens = await screen(here, oidc(plain), env)
-    expect(tokens.stdout).toMatch(
-      /\n {2}callers {4}with an API key or an access token \(auth\.mode any\)\n/,
-    )
+    expect(tokens.stdout).toMatch(/\n {2}callers {4}with an API key or an access token \(auth\.mode any\)\n/)
     expect(tokens.stdout).toContain(`\n  provider   ${plain} · tokens only\n`)
     const browsers = await screen(here, oidc(plain, client), env)
     expect(browsers.stdout).toContain(`\n  provider   ${plain} · browsers sign in\n`)

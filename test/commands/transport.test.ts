@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connectionSettings } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { place } from './wb.ts'
 
 const file = (name: string) => resolve(`test/fixtures/tls/${name}.pem`)

@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { isKnown } from '../../../src/cli/access/principals.ts'
+import { principalExists } from '../../../src/cli/access/principals.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
-import { PartlyFailed } from '../../../src/cli/faults.ts'
+import { CommandFailed } from '../../../src/cli/errors.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { policy } from '../../../src/contract/policy.ts'
 
@@ -25,7 +25,7 @@ export default class AccessPolicyPreview extends WbCommand {
     const { workspaceId } = await this.workspace()
     const body = { dsl: args.dsl, principalId: flags.as }
     const preview = await this.client.call(policy.preview, { params: { workspaceId }, body })
-    if (flags.as !== undefined && !(await isKnown(this.client, workspaceId, flags.as)))
+    if (flags.as !== undefined && !(await principalExists(this.client, workspaceId, flags.as)))
       this.output.note(
         `  there is no principal ${plainLine(flags.as)} in this workspace, so it has no attributes`,
       )
@@ -38,6 +38,6 @@ export default class AccessPolicyPreview extends WbCommand {
     if (preview.ok) return
     const [issue] = preview.issues
     const hints = issue?.hint === undefined ? [] : [issue.hint]
-    throw new PartlyFailed(issue?.message ?? preview.parseError ?? 'the policy cannot be enforced', hints)
+    throw new CommandFailed(issue?.message ?? preview.parseError ?? 'the policy cannot be enforced', hints)
   }
 }

@@ -1,7 +1,7 @@
 import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/access/principals.ts'
 import { aPrincipal } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
-import { existing } from '../../../src/cli/command/existing.ts'
+import { existingArg } from '../../../src/cli/command/existing-arg.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsUpdate extends WbCommand {
@@ -10,7 +10,7 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     'wb access principals update alice --role viewer',
     'wb access principals update alice --attribute team=red --attribute site=north',
   ]
-  static override args = { principal: existing(aPrincipal, 'ID or label') }
+  static override args = { principal: existingArg(aPrincipal, 'ID or label') }
   static override flags = principalFlags
 
   async run() {
@@ -18,7 +18,7 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     const body = principalBody(flags)
     this.requireChange(body)
     const { workspaceId, principalId } = await findPrincipal(
-      this.resolving,
+      this.resolveContext,
       await this.workspace(),
       args.principal,
     )

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
-import { offerRelease } from '../../../src/cli/services/offer.ts'
+import { offerRelease } from '../../../src/cli/services/offer-release.ts'
 import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
@@ -24,7 +24,7 @@ export default class McpServersAdd extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(McpServersAdd)
     const { workspaceId } = await this.workspaceOrDefault()
-    await this.allowTwin(anMcpServer, args.name)
+    await this.confirmDuplicateName(anMcpServer, args.name)
     const body = {
       label: args.name,
       url: args.url,
@@ -36,7 +36,7 @@ export default class McpServersAdd extends WbCommand {
     this.output.made(made, made.mcpServerId, `added MCP server ${made.label}`)
     if (made.credentialRef !== null) {
       const use = { ref: made.credentialRef, host: new URL(made.url).host }
-      const agree = this.agree.bind(this)
+      const agree = this.askYesNo.bind(this)
       const note = (line: string) => this.output.note(line)
       await offerRelease({ client: this.client, agree, note }, use, workspaceId)
     }

@@ -1,7 +1,7 @@
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { limitFlag } from '../../../src/cli/command/flags.ts'
-import { type Declared, declaredFor } from '../../../src/cli/mcp/declared.ts'
-import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
+import { type DeclaredServer, listDeclaredServers } from '../../../src/cli/mcp/declared-servers.ts'
+import { findPendingReviews, pendingReviewLines } from '../../../src/cli/mcp/pending-reviews.ts'
 import { limits } from '../../../src/contract/limits.ts'
 import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
@@ -17,7 +17,7 @@ export default class McpServersList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
     const registered = this.client.items(mcpServers.list, request)
-    const declared = this.output.json ? [] : await declaredFor(workspaceId, this.session)
+    const declared = this.output.json ? [] : await listDeclaredServers(workspaceId, this.session)
     const { rows, total } = await this.take(oneAfterTheOther(registered, declared), flags.limit)
     this.output.list(rows, {
       columns: {
@@ -33,17 +33,17 @@ export default class McpServersList extends WbCommand {
     if (this.output.json) return
     const waiting = await this.waitFor(
       'querying the servers',
-      waitingAt(this.client, rows.filter(isRegistered), this.signal),
+      findPendingReviews(this.client, rows.filter(isRegistered), this.signal),
     )
-    for (const line of waiting.flatMap(waitingLines)) this.output.note(line)
+    for (const line of waiting.flatMap(pendingReviewLines)) this.output.note(line)
   }
 }
 
-async function* oneAfterTheOther(registered: AsyncIterable<McpServer>, declared: readonly Declared[]) {
+async function* oneAfterTheOther(registered: AsyncIterable<McpServer>, declared: readonly DeclaredServer[]) {
   yield* registered
   yield* declared
 }
 
-function isRegistered(row: McpServer | Declared): row is McpServer {
+function isRegistered(row: McpServer | DeclaredServer): row is McpServer {
   return 'workspaceId' in row
 }

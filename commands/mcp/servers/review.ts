@@ -3,8 +3,8 @@ import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { notReached } from '../../../src/cli/mcp/not-reached.ts'
-import { reviewLines, waitingOf } from '../../../src/cli/mcp/review.ts'
+import { reviewLines, toolsAwaitingReview } from '../../../src/cli/mcp/review.ts'
+import { serverError } from '../../../src/cli/mcp/server-error.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServerTool, type McpServerTools, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
@@ -18,17 +18,17 @@ export default class McpServersReview extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(McpServersReview)
-    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const asked = this.client.call(mcpServers.tools, { params })
     const found = await this.waitFor(`asking ${label}`, asked)
-    if (found.error) throw notReached(label, found.error)
-    const accept = await this.#accepted(waitingOf(found), flags.yes)
+    if (found.error) throw serverError(label, found.error)
+    const accept = await this.#accepted(toolsAwaitingReview(found), flags.yes)
     const stands =
       accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })
     this.#show(stands, label)
-    if (!this.canAsk && waitingOf(stands).length > 0) this.exitCode = exit.failed
+    if (!this.canAsk && toolsAwaitingReview(stands).length > 0) this.exitCode = exit.failed
   }
 
   async #accepted(waiting: readonly McpServerTool[], yes: boolean) {
@@ -36,7 +36,7 @@ export default class McpServersReview extends WbCommand {
     for (const tool of waiting) {
       if (!yes) for (const line of reviewLines(tool)) this.output.warn(line)
       const { name, hash } = tool
-      if (yes || (await this.agree(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })
+      if (yes || (await this.askYesNo(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })
     }
     return accepted
   }

@@ -6,10 +6,10 @@ import { type Principal, principals } from '../../contract/principals.ts'
 import { roles } from '../../contract/scopes.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { keyValues } from '../command/flags.ts'
-import { type Kind, pick, type Resolving } from '../find/resolve.ts'
+import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 import type { Fields } from '../shown/resources.ts'
 
-const kind: Kind = {
+const kind: ResourceKind = {
   one: 'principal',
   code: 'principal_not_found',
   list: 'wb access principals list',
@@ -46,7 +46,7 @@ export function principalBody(flags: { label?: string; role?: Principal['role'];
  * @throws UsageError  several are labelled so
  */
 export async function findPrincipal(
-  { client, choose }: Resolving,
+  { client, choose }: ResolveContext,
   { workspaceId, name }: Workspace,
   wanted: string,
 ): Promise<Principal> {
@@ -58,7 +58,7 @@ export async function findPrincipal(
     { row, id: row.principalId, name: row.principalId },
     ...(row.label ? [{ row, id: row.principalId, name: row.label }] : []),
   ])
-  return pick(named, wanted, { ...kind, one: `principal in workspace ${name}` }, choose)
+  return pickResource(named, wanted, { ...kind, one: `principal in workspace ${name}` }, choose)
 }
 
 /** The fields of a principal that a person reads. */
@@ -80,7 +80,11 @@ export function attributesOf({ attributes }: Principal): string {
 }
 
 /** Whether a workspace knows a principal. */
-export async function isKnown(client: Client, workspaceId: string, principalId: string): Promise<boolean> {
+export async function principalExists(
+  client: Client,
+  workspaceId: string,
+  principalId: string,
+): Promise<boolean> {
   try {
     await client.call(principals.show, { params: { workspaceId, principalId } })
     return true

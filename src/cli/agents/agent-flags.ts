@@ -3,10 +3,16 @@ import { everything } from '../../client/client.ts'
 import type { ToolRules } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
-import { UsageError } from '../faults.ts'
-import { everyBase, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
-import { toolPatterns } from '../find/tool.ts'
-import { ruleFrom, ruleWords } from '../shown/rule-word.ts'
+import { UsageError } from '../errors.ts'
+import {
+  knowledgeBaseKind,
+  listKnowledgeBases,
+  pickResource,
+  type ResolveContext,
+  type ResourceKind,
+} from '../find/resolve.ts'
+import { resolveToolPatterns } from '../find/tool.ts'
+import { parseRule, ruleWords } from '../shown/tool-rule.ts'
 import { samplingFlags } from './sampling-flags.ts'
 
 /** What `create` and `update` say of an agent. */
@@ -40,14 +46,14 @@ export const agentFlags = {
  * @throws UsageError                     one is not in this form, or could be of several tools
  * @throws WbError agent_tool_unresolved  with what was probably meant
  */
-export async function toolRules(
-  resolving: Resolving,
+export async function parseToolRules(
+  resolving: ResolveContext,
   workspaceId: string,
   given: readonly string[] | undefined,
 ): Promise<ToolRules | undefined> {
   if (given === undefined || given.length === 0) return undefined
   const rules = given.map(ruleOf)
-  const patterns = await toolPatterns(
+  const patterns = await resolveToolPatterns(
     resolving,
     workspaceId,
     rules.map(({ tool }) => tool),
@@ -57,14 +63,14 @@ export async function toolRules(
 
 function ruleOf(given: string): { tool: string; rule: ToolRules[string] } {
   const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(given) ?? []
-  const rule = ruleFrom(word)
+  const rule = parseRule(word)
   if (rule) return { tool, rule }
   throw new UsageError(`--rule ${given} is not NAME=WORD, where WORD is ${ruleWords.join(', ')}`, [
     "--rule 'mcp:*=ask'",
   ])
 }
 
-const llmServiceKind: Kind = {
+const llmServiceKind: ResourceKind = {
   one: 'LLM service',
   code: 'llm_service_not_found',
   list: 'wb services list',
@@ -78,8 +84,8 @@ const llmServiceKind: Kind = {
  * @throws WbError llm_service_not_found
  * @throws UsageError  several could be meant
  */
-export async function llmServiceId(
-  resolving: Resolving,
+export async function resolveLlmServiceId(
+  resolving: ResolveContext,
   workspaceId: string,
   wanted?: string,
 ): Promise<string | null> {
@@ -88,7 +94,7 @@ export async function llmServiceId(
   if (all.length === 0 && wanted === undefined) return null
   const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
   const naming = (name: string) => `--llm ${name}`
-  return pick(named, wanted, { ...llmServiceKind, naming }, resolving.choose)
+  return pickResource(named, wanted, { ...llmServiceKind, naming }, resolving.choose)
 }
 
 /**
@@ -96,13 +102,13 @@ export async function llmServiceId(
  *
  * @throws WbError knowledge_base_not_found  with what was probably meant
  */
-export async function knowledgeBaseIds(
-  { client }: Resolving,
+export async function resolveKnowledgeBaseIds(
+  { client }: ResolveContext,
   workspaceId: string,
   wanted: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
   if (wanted === undefined || wanted.length === 0) return undefined
-  const all = await everyBase(client, workspaceId)
+  const all = await listKnowledgeBases(client, workspaceId)
   const named = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
-  return Promise.all(wanted.map(one => pick(named, one, knowledgeBaseKind, undefined)))
+  return Promise.all(wanted.map(one => pickResource(named, one, knowledgeBaseKind, undefined)))
 }

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 const decimal = (flag: string, max: number) =>
   Flags.custom<number>({

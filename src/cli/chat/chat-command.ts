@@ -6,10 +6,10 @@ import type { TurnEvent } from '../../contract/chat.ts'
 import { WbCommand } from '../command/command.ts'
 import { readAll } from '../connection/request-body.ts'
 import { isCi, takesUtf8 } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
-import { everyServer } from '../find/mcp-server.ts'
-import { everyBase } from '../find/resolve.ts'
+import { listMcpServers } from '../find/mcp-server.ts'
+import { listKnowledgeBases } from '../find/resolve.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -64,7 +64,7 @@ export abstract class ChatCommand extends WbCommand {
     const { chatInTerminal, chatInLines } = await fronts()
     await (isReadOut ? chatInLines : chatInTerminal)(options)
     const { conversationId } = meeting.talk
-    if (conversationId) this.output.note(`  ${this.spoken} --conversation ${conversationId}`)
+    if (conversationId) this.output.note(`  ${this.commandName} --conversation ${conversationId}`)
   }
 
   /** One question and its answer. */
@@ -160,15 +160,15 @@ export abstract class ChatCommand extends WbCommand {
 
   /** Whom one speaks with, and in which conversation. */
   private async meet({ agent: wanted, flags }: Wanted): Promise<Meeting> {
-    const { resolving, client, signal, output } = this
+    const { resolveContext, client, signal, output } = this
     if (flags.conversation !== undefined) {
-      const found = await findConversation(resolving, flags.conversation)
-      const { agent } = await speaker(resolving, found.agentId)
+      const found = await findConversation(resolveContext, flags.conversation)
+      const { agent } = await speaker(resolveContext, found.agentId)
       const talk = new Talk(client, agent, signal)
       talk.goOn(found.conversationId)
       return { agent, talk, conversation: { id: found.conversationId, name: conversationName(found) } }
     }
-    const { agent, isAssumed } = await speaker(resolving, wanted)
+    const { agent, isAssumed } = await speaker(resolveContext, wanted)
     if (isAssumed)
       this.progress.above(() =>
         output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
@@ -207,8 +207,8 @@ export abstract class ChatCommand extends WbCommand {
     const { name, workspaceId, knowledgeBaseIds, toolIds } = agent
     const { client } = this
     const [bases, servers] = await Promise.all([
-      knowledgeBaseIds.length === 0 ? [] : everyBase(client, workspaceId),
-      toolIds.some(isOfServer) ? everyServer(client, workspaceId) : [],
+      knowledgeBaseIds.length === 0 ? [] : listKnowledgeBases(client, workspaceId),
+      toolIds.some(isOfServer) ? listMcpServers(client, workspaceId) : [],
     ])
     const used = bases.filter(({ knowledgeBaseId }) => knowledgeBaseIds.includes(knowledgeBaseId))
     return {

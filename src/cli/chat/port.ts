@@ -2,7 +2,7 @@ import type { Attachment } from '../../contract/attachments.ts'
 import type { Approval, Citation, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ImageInput } from '../../contract/images.ts'
-import type { Passage } from '../passages/hits.ts'
+import type { Passage } from '../passages/find-passages.ts'
 
 /** An image to send, with the name of its file, which is not sent. */
 export interface NamedImage extends ImageInput {

@@ -8,10 +8,10 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
-import { chunksOf } from '../documents/chunks.ts'
+import { readChunks } from '../documents/chunks.ts'
 import { conversationName } from '../find/conversation.ts'
-import { everyBase } from '../find/resolve.ts'
-import { findPassages, type Passage } from '../passages/hits.ts'
+import { listKnowledgeBases } from '../find/resolve.ts'
+import { findPassages, type Passage } from '../passages/find-passages.ts'
 import { ago } from '../terminal/moment.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { markdownOf } from './exported.ts'
@@ -175,7 +175,7 @@ export class Talk implements ChatPort {
     const document = await this.client.call(documents.show, { params })
     let before = ''
     let text: string | undefined
-    for await (const chunk of chunksOf(this.client, document)) {
+    for await (const chunk of readChunks(this.client, document)) {
       const said = chunk.text ?? ''
       if (text !== undefined) return { text, around: [before, said] as const }
       if (chunk.id === chunkId) text = said
@@ -215,7 +215,7 @@ export class Talk implements ChatPort {
   async knowledgeBases(): Promise<Choice[]> {
     const { workspaceId } = this.agent
     const chosen = await this.#inUse()
-    const all = await everyBase(this.client, workspaceId)
+    const all = await listKnowledgeBases(this.client, workspaceId)
     return all.map(({ knowledgeBaseId: id, name, description }) => ({
       id,
       name,

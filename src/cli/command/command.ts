@@ -1,8 +1,8 @@
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import {
-  type Resolving,
+  type ResolveContext,
   resolveKnowledgeBase,
   resolveWorkspace,
   workspaceOrDefault,
@@ -12,8 +12,8 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { take } from '../terminal/take.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
-import { isTaken, missingValue } from './existing.ts'
-import type { MissingArgument } from './parse-fault.ts'
+import { isNameTaken, promptForArgument } from './existing-arg.ts'
+import type { MissingArgument } from './parse-error.ts'
 import { StartedCommand } from './started-command.ts'
 
 /** Default number of rows of a list in a terminal. */
@@ -24,8 +24,13 @@ export abstract class WbCommand extends StartedCommand {
   /** Answers by question, to ask each question only once. */
   readonly #chosen = new Map<string, string>()
 
-  protected override given(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
-    return missingValue(argument, { resolving: this.resolving, flags, io: this.io, signal: this.signal })
+  protected override promptForArgument(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
+    return promptForArgument(argument, {
+      resolving: this.resolveContext,
+      flags,
+      io: this.io,
+      signal: this.signal,
+    })
   }
 
   /** Asks for a secret, without echoing it. */
@@ -35,29 +40,31 @@ export abstract class WbCommand extends StartedCommand {
 
   /** Returns a workspace by name or ID; without one, that of `--workspace`, the default, or the only one. */
   protected workspace(nameOrId?: string): Promise<Workspace> {
-    return resolveWorkspace(this.resolving, nameOrId)
+    return resolveWorkspace(this.resolveContext, nameOrId)
   }
 
   /** Like {@link workspace}, but creates a workspace named `default` if the runtime has none. */
   protected workspaceOrDefault(): Promise<Workspace> {
-    return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ created workspace ${name}`))
+    return workspaceOrDefault(this.resolveContext, ({ name }) =>
+      this.output.note(`  ✓ created workspace ${name}`),
+    )
   }
 
   /** Returns a knowledge base by name or ID; without one, that of `.wb.yaml`, or the only one. */
   protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
-    return resolveKnowledgeBase(this.resolving, nameOrId)
+    return resolveKnowledgeBase(this.resolveContext, nameOrId)
   }
 
-  protected get resolving(): Resolving {
+  protected get resolveContext(): ResolveContext {
     const { client, profile, argv } = this
-    const choose: Resolving['choose'] = async (question, choices) => {
+    const choose: ResolveContext['choose'] = async (question, choices) => {
       this.progress.end()
       const answer =
         this.#chosen.get(question) ?? (await person.choose(this.io, question, choices, this.signal))
       this.#chosen.set(question, answer)
       return answer
     }
-    const typed = (...words: string[]) => [this.spoken, ...words.map(shellWord)].join(' ')
+    const typed = (...words: string[]) => [this.commandName, ...words.map(shellWord)].join(' ')
     return {
       client,
       profile,
@@ -83,17 +90,17 @@ export abstract class WbCommand extends StartedCommand {
    *
    * @throws UsageError  the flag is missing, and there is no terminal to ask in
    */
-  protected async want(flag: string, given: string | undefined, question: string): Promise<string> {
+  protected async flagOrPrompt(flag: string, given: string | undefined, question: string): Promise<string> {
     return given ?? this.ask(`${question}:`, `${flag} is missing`)
   }
 
   /**
-   * Like {@link want}, but lets the user choose from a list.
+   * Like {@link flagOrPrompt}, but lets the user choose from a list.
    *
    * @param choices  fetches the list; called only if the user has to choose
    * @throws UsageError  the flag is missing, and there is no terminal to ask in or the list is empty
    */
-  protected async wantOneOf(
+  protected async flagOrChoice(
     flag: string,
     given: string | undefined,
     question: string,
@@ -114,7 +121,7 @@ export abstract class WbCommand extends StartedCommand {
    */
   protected requireChange(change: object): void {
     if (Object.values(change).every(value => value === undefined))
-      throw new UsageError('no change was given', [`${this.spoken} --help`])
+      throw new UsageError('no change was given', [`${this.commandName} --help`])
   }
 
   /**
@@ -122,7 +129,7 @@ export abstract class WbCommand extends StartedCommand {
    *
    * @param standard  answer of Enter alone
    */
-  protected async agree(question: string, standard = true): Promise<boolean> {
+  protected async askYesNo(question: string, standard = true): Promise<boolean> {
     return this.canAsk && person.agree(this.io, question, this.signal, standard)
   }
 
@@ -132,11 +139,15 @@ export abstract class WbCommand extends StartedCommand {
    *
    * @throws UsageError  the user declined
    */
-  protected async allowTwin(among: Choices, name: string, flags: NarrowingFlags = {}): Promise<void> {
-    if (!(await isTaken(among.among(this.resolving, flags), name))) return
+  protected async confirmDuplicateName(
+    among: Choices,
+    name: string,
+    flags: NarrowingFlags = {},
+  ): Promise<void> {
+    if (!(await isNameTaken(among.among(this.resolveContext, flags), name))) return
     const fact = `another ${among.one} is named ${plainLine(name)}`
     if (!this.canAsk) this.output.warn(`  ! ${fact}; this creates a second one`)
-    else if (!(await this.agree(`${fact}; create a second one?`, false)))
+    else if (!(await this.askYesNo(`${fact}; create a second one?`, false)))
       throw new UsageError('nothing was created', ['choose another name'])
   }
 

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 function everywhere(helpValue?: string) {
   return { helpGroup: 'GLOBAL', ...(helpValue && { helpValue }) }

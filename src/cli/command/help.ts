@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/config'
-import { columnsSaid } from '../environment.ts'
+import { columnsSetting } from '../environment.ts'
 import type { Io } from '../io.ts'
 import { type Style, styleFor } from '../terminal/style.ts'
 import { displayWidth, pad } from '../terminal/terminal-text.ts'
@@ -106,7 +106,7 @@ interface Look extends Style {
  * @param typed  words of the command line
  */
 export function helpLook({ stdout, stderr, env }: Io, typed: readonly string[]): Look {
-  const columns = stdout.columns ?? columnsSaid(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
+  const columns = stdout.columns ?? columnsSetting(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
   return { ...styleFor(stdout.isTTY === true && !typed.includes('--no-color')), columns }
 }
 

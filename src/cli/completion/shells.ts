@@ -1,9 +1,9 @@
 import type { Config } from '@oclif/core/config'
 import { type Environment, loginShell } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { bashScript } from './bash.ts'
+import { completionSpec } from './completion-spec.ts'
 import { fishScript } from './fish.ts'
-import { offerOf } from './offer.ts'
 import { zshScript } from './zsh.ts'
 
 type Shell = keyof typeof scripts
@@ -11,27 +11,27 @@ type Shell = keyof typeof scripts
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
 /** The line by which each shell has the script from now on. */
-export const installing: Readonly<Record<Shell, string>> = {
+export const installCommands: Readonly<Record<Shell, string>> = {
   bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
   zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
   fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
 }
 
 /** What a person types to have the script, who would not read it. */
-export function toType(shell: Shell): string[] {
+export function installInstructions(shell: Shell): string[] {
   const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
     `  ${shell} uses a script that wb autocomplete ${shell} writes to a pipe or file. To load it:`,
     `  ${now}`,
     '      in this shell',
-    `  ${installing[shell]}`,
+    `  ${installCommands[shell]}`,
     '      in every new shell',
   ]
 }
 
 /** The script of a shell, from the commands that there are. */
-export function completionOf(shell: Shell, config: Pick<Config, 'commands' | 'topics'>): string {
-  return scripts[shell](offerOf(config))
+export function completionScript(shell: Shell, config: Pick<Config, 'commands' | 'topics'>): string {
+  return scripts[shell](completionSpec(config))
 }
 
 /**
@@ -39,7 +39,7 @@ export function completionOf(shell: Shell, config: Pick<Config, 'commands' | 'to
  *
  * @throws UsageError  nothing says which, or it is another one
  */
-export function shellOf(named: string | undefined, environment: Environment): Shell {
+export function chooseShell(named: string | undefined, environment: Environment): Shell {
   const shell = named ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell
   throw new UsageError(

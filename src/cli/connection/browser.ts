@@ -6,14 +6,14 @@ import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 
 /** Pages that a runtime has, by the word that `wb open` takes. */
-export const pages = { docs: '/docs', api: '/api/v1/openapi.json' } as const
+export const browserPages = { docs: '/docs', api: '/api/v1/openapi.json' } as const
 
 /**
  * The address at which browsers reach the runtime of a profile.
  *
  * @throws Unreachable  none was named, and nothing serves the data directory
  */
-export async function browsedUrl({ url, dataDir }: Profile): Promise<string> {
+export async function browserUrl({ url, dataDir }: Profile): Promise<string> {
   const found = url ?? (await findLocalServer(dataDir))?.url
   if (found === undefined) throw new Unreachable(`no server is running for ${dataDir}`, 'wb serve --open')
   return found

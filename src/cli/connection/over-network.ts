@@ -5,13 +5,13 @@ import { packageVersion } from '../../base/package.ts'
 import type { NetworkOptions } from '../../client/network-options.ts'
 import { type Fetch, type Network, network } from '../../client/transport.ts'
 import { type ConnectionSettings, connectionSettings } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { typedPath } from '../typed-path.ts'
-import { wireLine, wireLogged } from './wire-log.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { formatRetry, withRequestLog } from './request-log.ts'
 
 /** What is heard on the way to a runtime. */
-export interface Overheard {
+export interface NetworkObserver {
   /** Takes a block a request; undefined where nobody asked for them. */
   wire?: (block: string) => void
   /** Takes a line, once, where the runtime is of another version. */
@@ -29,20 +29,20 @@ interface Place {
  *
  * @throws UsageError  the environment names a proxy that is none, or a file of certificates that cannot be read
  */
-export function overNetwork(
+export function connectOverNetwork(
   { url, certificate }: Place,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  heard: Overheard,
+  heard: NetworkObserver,
 ): Network {
   const { wire, otherVersion } = heard
   const { fetch, close } = network({
     ...reaching(new URL(url), io),
     certificate,
     userAgent: `workbase-cli/${packageVersion()} (${host.platform}; node v${host.nodeVersion})`,
-    onRetry: wire && (retry => wire(wireLine(retry))),
+    onRetry: wire && (retry => wire(formatRetry(retry))),
   })
-  const logged = wire ? wireLogged(fetch, wire, io.clock) : fetch
-  return { fetch: otherVersion ? comparing(logged, otherVersion) : logged, close }
+  const logged = wire ? withRequestLog(fetch, wire, io.clock) : fetch
+  return { fetch: otherVersion ? withVersionCheck(logged, otherVersion) : logged, close }
 }
 
 /** What a runtime on this machine is reached by is nobody else's matter: no proxy is asked. */
@@ -65,7 +65,7 @@ function certificatesIn(
 ): string[] {
   if (!SSL_CERT_FILE) return []
   const files = Object.entries({ SSL_CERT_FILE, NODE_EXTRA_CA_CERTS })
-  return files.flatMap(([name, path]) => (path ? [contentOf(name, typedPath(cwd, path))] : []))
+  return files.flatMap(([name, path]) => (path ? [contentOf(name, resolveTypedPath(cwd, path))] : []))
 }
 
 function contentOf(name: string, path: string): string {
@@ -80,7 +80,7 @@ function contentOf(name: string, path: string): string {
 }
 
 /** Compare the version of the first answer that says one. */
-function comparing(fetch: Fetch, tell: (line: string) => void): Fetch {
+function withVersionCheck(fetch: Fetch, tell: (line: string) => void): Fetch {
   let compared = false
   return async (url, outgoing) => {
     const answer = await fetch(url, outgoing)

@@ -7,7 +7,7 @@ const listening = '0A'
  *
  * @see proc(5): /proc/net/tcp, /proc/[pid]/fd
  */
-export function portHolder(port: number): string | undefined {
+export function findPortHolder(port: number): string | undefined {
   try {
     const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(path => listeners(path, port)))
     const pid =

@@ -1,7 +1,7 @@
 import { type Client, everything, pages } from '../../client/client.ts'
 import { failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 /** A route of any runtime, as a person types it. */
 export interface TypedCall {
@@ -21,7 +21,7 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
  *
  * @throws UsageError  no route uses the method
  */
-export function knownMethod(typed: string): string {
+export function parseMethod(typed: string): string {
   const method = typed.toUpperCase()
   if (methods.includes(method)) return method
   throw new UsageError(`"${typed}" is not a method`, ['wb api GET /version'])
@@ -32,7 +32,7 @@ export function knownMethod(typed: string): string {
  *
  * @throws UsageError one has no colon, or cannot be sent; its value is not shown, as it may be a credential
  */
-export function namedHeaders(headers: readonly string[]): Record<string, string> {
+export function parseHeaders(headers: readonly string[]): Record<string, string> {
   const pairs = headers.map(header => {
     const at = header.indexOf(':')
     if (at < 1) throw new UsageError('a header is not "Name: value"', ['-H "Accept: text/event-stream"'])
@@ -50,7 +50,10 @@ export function namedHeaders(headers: readonly string[]): Record<string, string>
  *
  * @throws UsageError the method is not GET, or the route does not answer in pages
  */
-export async function allPages(client: Client, { method, path, headers }: TypedCall): Promise<unknown[]> {
+export async function fetchAllPages(
+  client: Client,
+  { method, path, headers }: TypedCall,
+): Promise<unknown[]> {
   if (method !== 'GET')
     throw new UsageError(`--pages reads the pages of a list, so it cannot be used with ${method}`, [
       'leave out --pages, or use GET',
@@ -68,14 +71,14 @@ export async function allPages(client: Client, { method, path, headers }: TypedC
 }
 
 function pageOf(path: string, text: string): { items: unknown[]; nextCursor: string | null } {
-  const value: unknown = jsonOf(text)
+  const value: unknown = parseJson(text)
   if (typeof value === 'object' && value !== null && 'items' in value && Array.isArray(value.items))
     return { nextCursor: null, ...value, items: value.items }
   throw new UsageError(`${path} does not return pages`, ['leave out --pages'])
 }
 
 /** The value of a JSON text; undefined when it is none. */
-export function jsonOf(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -8,7 +8,7 @@ import type { Profile } from '../settings/profile.ts'
  *
  * @throws validation_error  see `readConfig`
  */
-export async function servedUrl(profile: Profile, io: Io): Promise<string> {
+export async function configuredServerUrl(profile: Profile, io: Io): Promise<string> {
   const { publicOrigin, host, port } = (await readConfig(profile, io)).config.runtime
   return publicOrigin ?? `http://${reachable(host)}:${port}`
 }

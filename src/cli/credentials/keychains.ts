@@ -10,12 +10,12 @@ export function credentialsFolder({ settingsDir }: Pick<Profile, 'settingsDir'>)
 }
 
 /** The driver that was chosen, or the one where nobody chose. */
-export function driverOf(chosen: KeychainDriver | undefined): KeychainDriver {
+export function keychainDriver(chosen: KeychainDriver | undefined): KeychainDriver {
   return chosen ?? 'keyring'
 }
 
 /** A keychain of this person. */
-export function keychainOf(
+export function openUserKeychain(
   profile: Pick<Profile, 'settingsDir' | 'sessionVariables'>,
   driver: KeychainDriver,
 ): Keychain {

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
-import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
+import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
 
 /** What is known of a stored credential without its keychain. It holds no secret. */
 export interface Login {
@@ -40,7 +40,7 @@ function readIndex(settingsDir: string): Index {
     profile,
     isObject(logins) ? Object.fromEntries(Object.entries(logins).filter(([, login]) => isLogin(login))) : {},
   ])
-  return bare(Object.fromEntries(sound))
+  return withoutPrototype(Object.fromEntries(sound))
 }
 
 function isLogin(login: unknown): login is Login {
@@ -65,19 +65,19 @@ export function findLogin(profile: Profile): StoredLogin | undefined {
 }
 
 /** All that are stored. */
-export function allLogins(settingsDir: string): StoredLogin[] {
+export function listLogins(settingsDir: string): StoredLogin[] {
   return Object.entries(readIndex(settingsDir)).flatMap(([profile, logins]) =>
     Object.entries(logins).map(([runtime, login]) => ({ ...login, profile, runtime })),
   )
 }
 
-export function rememberLogin(profile: Profile, login: Login): void {
+export function storeLogin(profile: Profile, login: Login): void {
   changeIndex(profile.settingsDir, index => {
     index[profile.name] = { ...index[profile.name], [runtimeKey(profile)]: login }
   })
 }
 
-export function forgetLogin(settingsDir: string, { profile, runtime }: StoredLogin): void {
+export function deleteLogin(settingsDir: string, { profile, runtime }: StoredLogin): void {
   changeIndex(settingsDir, index => {
     delete index[profile]?.[runtime]
   })

@@ -14,7 +14,7 @@ const roomBytesWanted = 1_000_000_000
 const others = { any: 0o077, write: 0o022 }
 
 /** Checks that the data directory is writable for its owner only and has free space. */
-export function dataDirFound({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
+export function checkDataDir({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   const stats = statsOf(dataDir)
   if (!stats) return [notMade(dataDir)]
   if (!stats.isDirectory())
@@ -63,7 +63,10 @@ function full(folder: string): Finding | undefined {
  * Checks that only the owner can open the files with secrets: provider keys, secrets of workspaces, logins,
  * and the addresses they are sent to.
  */
-export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
+export function checkSecretFiles({
+  dataDir,
+  settingsDir,
+}: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
   if (host.platform === 'win32') return [skipped('not checked on Windows')]
   const places = [
     join(dataDir, '.env'),

@@ -3,13 +3,13 @@ import { identityProvider } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, skipped } from './check.ts'
-import { type Skew, skewFound, skewTo } from './clock.ts'
-import type { CheckedConfig } from './config-problems.ts'
+import { type ClockSkew, clockSkewFinding, measureClockSkew } from './clock.ts'
+import type { ValidatedConfig } from './validate-config.ts'
 
 /** Checks that the configured identity provider responds, and compares its clock. */
-export async function identityProviderFound(
+export async function checkIdentityProvider(
   profile: Profile,
-  { local }: CheckedConfig,
+  { local }: ValidatedConfig,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Finding> {
@@ -18,11 +18,11 @@ export async function identityProviderFound(
   if (!local) return skipped('the configuration cannot be read')
   const provider = await identityProvider(local)
   if (!provider) return skipped('no identity provider is configured')
-  let skew: Skew | undefined
+  let skew: ClockSkew | undefined
   try {
-    skew = await skewTo(clock, () => provider.date(signal))
+    skew = await measureClockSkew(clock, () => provider.date(signal))
   } catch {
     return failed(`${provider.issuer} does not respond`, `curl -v ${shellWord(provider.url.href)}`)
   }
-  return skewFound(skew, `${provider.issuer}, which responds`)
+  return clockSkewFinding(skew, `${provider.issuer}, which responds`)
 }

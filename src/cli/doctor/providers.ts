@@ -22,11 +22,11 @@ const where = 'wb config show'
 const none = skipped('no chat provider is configured')
 
 /** Checks the chat provider through the health report of the runtime. */
-export async function chatFound(client: Client, signal: AbortSignal): Promise<Finding> {
+export async function checkChatProvider(client: Client, signal: AbortSignal): Promise<Finding> {
   const { hasChatProvider } = await client.call(setup.status, {}, { signal })
   if (!hasChatProvider) return none
   try {
-    return probeFound((await client.call(operation.healthDetails, {}, { signal })).chat)
+    return probeFinding((await client.call(operation.healthDetails, {}, { signal })).chat)
   } catch (error) {
     if (error instanceof WbError && (error.facts.wireStatus === 401 || error.facts.wireStatus === 403))
       return skipped('the runtime reports this to its operator only')
@@ -35,19 +35,22 @@ export async function chatFound(client: Client, signal: AbortSignal): Promise<Fi
 }
 
 /** Checks the chat provider from this process, for commands that start the runtime in themselves. */
-export async function chatFoundFromHere(local: LocalConfig): Promise<Finding> {
+export async function checkLocalChatProvider(local: LocalConfig): Promise<Finding> {
   const probe = await chatProviderProbed(local)
-  return probe ? probeFound(probe) : none
+  return probe ? probeFinding(probe) : none
 }
 
-function probeFound({ status, detail }: Probe): Finding {
+function probeFinding({ status, detail }: Probe): Finding {
   const said = plainLine(detail)
   if (status === 'ok') return ok(said)
   return status === 'degraded' ? warning(said, where) : failed(`the chat provider ${said}`, where)
 }
 
 /** Lists embedding services and their missing settings. Does not call them, because each call costs money. */
-export async function embeddingFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
+export async function checkEmbeddingServices(
+  client: Client,
+  signal: AbortSignal,
+): Promise<Finding | Finding[]> {
   const others = await servicesOf('embedding', client, signal)
   const problems = problemsOf(others)
   if (problems.length > 0) return problems
@@ -61,7 +64,7 @@ export async function embeddingFound(client: Client, signal: AbortSignal): Promi
 }
 
 /** Checks LLM services for missing settings. Their models are not called. */
-export async function llmFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
+export async function checkLlmServices(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
   const found = await servicesOf('llm', client, signal)
   const problems = problemsOf(found)
   if (problems.length > 0) return problems
@@ -69,7 +72,7 @@ export async function llmFound(client: Client, signal: AbortSignal): Promise<Fin
 }
 
 /** A service and its problem, if it has one. */
-interface Lacking {
+interface CheckedService {
   readonly service: Service
   readonly provider: string
   readonly workspace: string
@@ -81,7 +84,7 @@ async function servicesOf(
   type: 'embedding' | 'llm',
   client: Client,
   signal: AbortSignal,
-): Promise<Lacking[]> {
+): Promise<CheckedService[]> {
   const { items } = await client.call(workspaces.list, { query: { limit: workspacesMax } }, { signal })
   const found = items.map(async ({ workspaceId, name }) => {
     const calls = new ServiceCalls(client, workspaceId)
@@ -99,7 +102,7 @@ async function servicesOf(
 /** Name of the LLM service in every new workspace. It is optional, so a missing key causes no warning. */
 const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
 
-function problemsOf(services: readonly Lacking[]): Finding[] {
+function problemsOf(services: readonly CheckedService[]): Finding[] {
   return services.flatMap(({ service: { type, record }, workspace, problem }) => {
     if (!problem) return []
     const line = `wb services show ${shellWord(record.name)} --type ${type} --workspace ${shellWord(workspace)}`

@@ -2,10 +2,10 @@ import type { Announcement, Examined, Readable } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
-import { type Check, type Finding, failed, faultFound, ok, warning } from './check.ts'
+import { type Check, type Finding, failed, findingFromError, ok, warning } from './check.ts'
 
 /** Examines the store. A store that cannot be read is reported as a finding. */
-export async function lookThroughStore(
+export async function checkStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
   server: Announcement | undefined,
   examining: Promise<Examined>,
@@ -13,14 +13,14 @@ export async function lookThroughStore(
   const named = (finding: Finding): Check => ({ name: 'store', ...finding })
   try {
     const examined = await examining
-    return { examined, checks: storeFound(examined, dataDir, server).map(named) }
+    return { examined, checks: storeFindings(examined, dataDir, server).map(named) }
   } catch (error) {
-    return { checks: [named(faultFound(error))] }
+    return { checks: [named(findingFromError(error))] }
   }
 }
 
 /** Returns one finding for each problem. */
-function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
+function storeFindings(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
   const faults = wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>

@@ -5,15 +5,15 @@ import type { LocalConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { type Finding, ok, warning } from './check.ts'
-import type { CheckedConfig } from './config-problems.ts'
+import type { ValidatedConfig } from './validate-config.ts'
 
-type Declared = LocalConfig['config']['mcp']['stdioServers'][number]
+type StdioServer = LocalConfig['config']['mcp']['stdioServers'][number]
 
 /** Checks that the commands of the configured stdio tool servers exist. Does not start them. */
-export function toolServersFound(
+export function checkToolServers(
   { url, dataDir }: Pick<Profile, 'url' | 'dataDir'>,
   environment: Environment,
-  { local }: CheckedConfig,
+  { local }: ValidatedConfig,
 ): Finding[] {
   const declared = local?.config.mcp.stdioServers ?? []
   if (url !== undefined || declared.length === 0) return []
@@ -30,7 +30,7 @@ export function toolServersFound(
  * Finds a command on disk. Paths are relative to the data directory, where servers start. Not checked on
  * Windows, where programs have several extensions.
  */
-function isThere({ command, env }: Declared, dataDir: string, environment: Environment): boolean {
+function isThere({ command, env }: StdioServer, dataDir: string, environment: Environment): boolean {
   if (host.platform === 'win32') return true
   const isPath = command.includes('/')
   return isPath ? isExecutable(resolve(dataDir, command)) : isOnPath(command, { ...environment, ...env })

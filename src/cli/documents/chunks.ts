@@ -9,7 +9,7 @@ const nextHeader = 'x-next-cursor'
  * Yields the chunks of a document in order, across pages. The response body is an array; the cursor is in a
  * header.
  */
-export async function* chunksOf(
+export async function* readChunks(
   client: Client,
   { workspaceId, knowledgeBaseId, documentId }: Document,
 ): AsyncGenerator<Chunk> {
@@ -25,7 +25,10 @@ export async function* chunksOf(
 }
 
 /** Yields the chunks from an index on. Yields all chunks if the index is null or does not exist. */
-export async function* startingAt(chunks: AsyncIterable<Chunk>, index: number | null): AsyncGenerator<Chunk> {
+export async function* startingAtChunk(
+  chunks: AsyncIterable<Chunk>,
+  index: number | null,
+): AsyncGenerator<Chunk> {
   const before: Chunk[] = []
   let isThere = false
   for await (const chunk of chunks) {

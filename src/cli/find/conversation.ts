@@ -3,9 +3,9 @@ import { everything } from '../../client/client.ts'
 import { type Conversation, conversations } from '../../contract/conversations.ts'
 import { limits } from '../../contract/limits.ts'
 import { ago } from '../terminal/moment.ts'
-import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
-const conversationKind: Kind = {
+const conversationKind: ResourceKind = {
   one: 'conversation',
   code: 'conversation_not_found',
   list: 'wb conversations list',
@@ -28,7 +28,7 @@ function about({ createdAt }: Conversation): string {
  * @throws WbError conversation_not_found, agent_not_found
  * @throws UsageError  when several conversations match
  */
-export async function findConversation(resolving: Resolving, wanted?: string): Promise<Conversation> {
+export async function findConversation(resolving: ResolveContext, wanted?: string): Promise<Conversation> {
   const { workspaceId } = await resolveWorkspace(resolving)
   const query = { limit: limits.pageMax }
   const items = resolving.client.items(conversations.listAll, { params: { workspaceId }, query })
@@ -39,5 +39,5 @@ export async function findConversation(resolving: Resolving, wanted?: string): P
     name: conversationName(row),
     about: about(row),
   }))
-  return pick(named, wanted, { ...conversationKind, naming: resolving.withBase }, resolving.choose)
+  return pickResource(named, wanted, { ...conversationKind, naming: resolving.withBase }, resolving.choose)
 }

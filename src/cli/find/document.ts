@@ -3,10 +3,10 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { documentName } from '../shown/resources.ts'
-import { everyBase, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
+import { listKnowledgeBases, type ResolveContext, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 
 const candidatesShown = 8
 
@@ -22,10 +22,14 @@ export const kbFlag = Flags.string({
  * @throws WbError document_not_found  when no document matches in the knowledge bases searched
  * @throws UsageError                  when several documents match
  */
-export async function findDocument(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+export async function findDocument(
+  resolving: ResolveContext,
+  wanted: string,
+  base?: string,
+): Promise<Document> {
   const bases =
     base === undefined
-      ? await everyBase(resolving.client, (await resolveWorkspace(resolving)).workspaceId)
+      ? await listKnowledgeBases(resolving.client, (await resolveWorkspace(resolving)).workspaceId)
       : [await resolveKnowledgeBase(resolving, base)]
   const found: Document[] = []
   for (const searched of bases) found.push(...(await inBase(resolving, searched, wanted)))
@@ -41,7 +45,7 @@ export async function findDocument(resolving: Resolving, wanted: string, base?: 
   })
 }
 
-async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string): Promise<Document[]> {
+async function inBase(resolving: ResolveContext, base: KnowledgeBase, wanted: string): Promise<Document[]> {
   const { workspaceId, knowledgeBaseId } = base
   const params = { workspaceId, knowledgeBaseId }
   if (isId(wanted)) {
@@ -56,7 +60,7 @@ async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string)
 }
 
 async function byId(
-  { client }: Resolving,
+  { client }: ResolveContext,
   params: { workspaceId: string; knowledgeBaseId: string; documentId: string },
 ): Promise<Document | undefined> {
   try {

@@ -5,7 +5,7 @@ import { filters, type KnowledgeFilter } from '../../contract/filters.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
-import { pick, type Resolving } from './resolve.ts'
+import { pickResource, type ResolveContext } from './resolve.ts'
 
 /** Flag `--kb` of commands that take a saved filter. */
 export const baseFlag = Flags.string({
@@ -23,7 +23,7 @@ export const filterArg = Args.string({ description: 'name or ID [the only one]' 
  * @throws UsageError                          when several filters match
  */
 export async function findFilter(
-  { client, choose }: Pick<Resolving, 'client' | 'choose'>,
+  { client, choose }: Pick<ResolveContext, 'client' | 'choose'>,
   { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
   wanted: string | undefined,
 ): Promise<KnowledgeFilter> {
@@ -31,7 +31,7 @@ export async function findFilter(
   if (wanted !== undefined && isId(wanted))
     return client.call(filters.show, { params: { ...params, knowledgeFilterId: wanted } })
   const all = await everything(client.items(filters.list, { params, query: { limit: limits.pageMax } }))
-  return pick(
+  return pickResource(
     all.map(row => ({ row, id: row.knowledgeFilterId, name: row.name })),
     wanted,
     {

@@ -3,13 +3,13 @@ import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { isReplaced, keyState } from '../shown/key.ts'
 import { ago, lasting } from '../terminal/moment.ts'
 import { nearest } from '../terminal/nearest.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import type { Resolving } from './resolve.ts'
+import type { ResolveContext } from './resolve.ts'
 
 const candidatesShown = 8
 const token = /^wb_live_([a-z0-9]{12})_/
@@ -23,7 +23,7 @@ const token = /^wb_live_([a-z0-9]{12})_/
  * @throws UsageError                 when several keys match, or the argument is a token
  */
 export async function findKey(
-  { client }: Pick<Resolving, 'client'>,
+  { client }: Pick<ResolveContext, 'client'>,
   { workspaceId, name }: Workspace,
   wanted: string,
   { spoken, nowMs }: { spoken: string; nowMs: number },
@@ -65,7 +65,7 @@ export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parame
 }
 
 /** Returns the active keys with a label. Another key of this label would make the label ambiguous. */
-export async function namesakes(
+export async function findKeysWithLabel(
   client: Client,
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
 ): Promise<ApiKey[]> {

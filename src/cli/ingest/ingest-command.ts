@@ -5,8 +5,8 @@ import { isDynamicPattern } from 'tinyglobby'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
-import { UsageError } from '../faults.ts'
-import { typedPath } from '../typed-path.ts'
+import { UsageError } from '../errors.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { findOrCreate } from './base.ts'
 import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
@@ -65,7 +65,7 @@ export abstract class IngestCommand extends WbCommand {
       ...destination,
       workspace: () => this.workspaceOrDefault(),
       agree: async question => {
-        const isMade = flags.create || (await this.agree(question))
+        const isMade = flags.create || (await this.askYesNo(question))
         if (isMade) requireSome(paths, io.cwd)
         return isMade
       },
@@ -87,6 +87,7 @@ export abstract class IngestCommand extends WbCommand {
 
 /** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */
 function requireSome(paths: readonly string[], cwd: string): void {
-  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(typedPath(cwd, path)))) return
+  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(resolveTypedPath(cwd, path))))
+    return
   throw new UsageError(`${paths.join(', ')} not found; no knowledge base was created`)
 }

@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { limits } from '../../contract/limits.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { count } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
 import { type FileToRead, type Found, type Source, unfit } from './found.ts'

@@ -2,7 +2,7 @@ import type { Dirent, Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
-import { typedPath } from '../typed-path.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { type FileToRead, type Found, unfit } from './found.ts'
 import { IgnoreRules } from './ignored.ts'
 import { systemRefusal } from './read-text.ts'
@@ -47,14 +47,14 @@ function distinct(
 }
 
 async function* walkArgument(arg: string, options: WalkOptions): AsyncGenerator<Met> {
-  const found = await stat(typedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
+  const found = await stat(resolveTypedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
   if (!(found instanceof Error)) yield* walkFound(arg, found, options)
   else if ('code' in found && found.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
   else yield { kind: 'failed', problem: { path: arg, ...refusal(found) } }
 }
 
 async function* walkFound(arg: string, found: Stats, options: WalkOptions): AsyncGenerator<Met> {
-  const file = typedPath(options.cwd, arg)
+  const file = resolveTypedPath(options.cwd, arg)
   const named = { file, path: arg, name: basename(resolve(file)), named: true }
   if (found.isFile()) yield named
   else if (found.isDirectory())

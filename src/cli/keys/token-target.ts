@@ -12,7 +12,7 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { nameHex } from '../../base/id.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { clipboard } from '../terminal/clipboard.ts'
 import { shellWord } from '../terminal/shell-word.ts'
@@ -98,9 +98,9 @@ function refuseUnwritable(path: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT')
+    if (errorCodeOf(error) === 'ENOENT')
       throw new UsageError(`the folder ${folder} does not exist`, [`mkdir -p ${shellWord(folder)}`])
-    throw new UsageError(`"${path}" cannot be written (${codeOf(error)})`)
+    throw new UsageError(`"${path}" cannot be written (${errorCodeOf(error)})`)
   }
 }
 
@@ -110,7 +110,7 @@ function moveToFree(draft: string, path: string): void {
     linkSync(draft, path)
   } catch (error) {
     // Some file systems do not support links.
-    if (codeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
+    if (errorCodeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
     renameSync(draft, path)
   }
 }
@@ -125,7 +125,7 @@ function clipboardTarget(io: Io): TokenTarget {
 }
 
 /** Returns the system error code of an error, else its message. */
-export function codeOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message
 }

@@ -4,11 +4,19 @@ import { failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { jsonOf } from '../connection/raw-call.ts'
-import { type Allowance, allowanceFor } from './allowed.ts'
+import { parseJson } from '../connection/raw-call.ts'
+import { type Allowance, requiredAllowance } from './allowances.ts'
 import { headersOf } from './headers.ts'
-import { codes, failed, fieldsOf, type Id, type Message, type Request, uncalled } from './message.ts'
-import { attemptsMax, BrokenOff, fatal, pauseMs } from './repeat.ts'
+import {
+  codes,
+  errorResponse,
+  fieldsOf,
+  type Id,
+  type Message,
+  type Request,
+  rejectedToolCall,
+} from './message.ts'
+import { attemptsMax, errorToReport, IncompleteResponse, pauseMs } from './retry.ts'
 
 export interface BridgeParts {
   /** Path of the workspace's MCP route. */
@@ -46,9 +54,9 @@ export class McpBridge {
   /** Handles one line from the client. */
   take(line: string): void {
     if (line.trim() === '') return
-    const sent = jsonOf(line)
+    const sent = parseJson(line)
     const message = fieldsOf(sent) as Message
-    if (sent === undefined) this.#parts.write(failed(null, codes.notJson, 'the line is not JSON'))
+    if (sent === undefined) this.#parts.write(errorResponse(null, codes.notJson, 'the line is not JSON'))
     else if (typeof message.method !== 'string') this.#refuse(sent)
     else if (message.id === undefined) this.#notified(message)
     else this.#run(message as Request)
@@ -71,7 +79,7 @@ export class McpBridge {
     const { result, error } = fieldsOf(sent)
     if (result !== undefined || error !== undefined) return
     this.#parts.write(
-      failed(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
+      errorResponse(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
     )
   }
 
@@ -102,19 +110,20 @@ export class McpBridge {
   #refusal(request: Request): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
-      return failed(null, codes.notARequest, 'the id must be a string or a number')
-    if (this.#calls.has(id)) return failed(id, codes.notARequest, 'a request with this id is in progress')
+      return errorResponse(null, codes.notARequest, 'the id must be a string or a number')
+    if (this.#calls.has(id))
+      return errorResponse(id, codes.notARequest, 'a request with this id is in progress')
     if (this.#calls.size >= callsMax)
-      return failed(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
+      return errorResponse(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
     if (method !== 'tools/call') return undefined
     const name = params?.name
     if (typeof name !== 'string')
-      return failed(id, codes.invalidParams, 'the name of a tool must be a string')
-    const required = allowanceFor(name)
+      return errorResponse(id, codes.invalidParams, 'the name of a tool must be a string')
+    const required = requiredAllowance(name)
     if (required === undefined)
-      return uncalled(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
+      return rejectedToolCall(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
     if (required === null || this.#parts.allowed.has(required)) return undefined
-    return uncalled(request, {
+    return rejectedToolCall(request, {
       outcome: 'denied',
       code: 'scope_required',
       required,
@@ -132,7 +141,7 @@ export class McpBridge {
       try {
         return await this.#pass(request, await raw(call), signal)
       } catch (error) {
-        const reported = fatal(error, request)
+        const reported = errorToReport(error, request)
         if (reported !== undefined) throw reported
         if (attempt === attemptsMax) throw error
         await pause(pauseMs(attempt), signal)
@@ -149,7 +158,7 @@ export class McpBridge {
       isAnswered ||= 'result' in message || 'error' in message
       this.#parts.write(request.method === 'tools/list' ? this.#filtered(message) : message)
     }
-    if (!isAnswered && !signal.aborted) throw new BrokenOff()
+    if (!isAnswered && !signal.aborted) throw new IncompleteResponse()
   }
 
   #filtered(told: object): object {
@@ -161,7 +170,7 @@ export class McpBridge {
   }
 
   #isOffered(tool: unknown): boolean {
-    const required = typeof tool === 'string' ? allowanceFor(tool) : undefined
+    const required = typeof tool === 'string' ? requiredAllowance(tool) : undefined
     return required === null || (required !== undefined && this.#parts.allowed.has(required))
   }
 }
@@ -173,19 +182,24 @@ async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerato
     return
   }
   const text = await answer.text()
-  const value = fieldsOf(jsonOf(text))
+  const value = fieldsOf(parseJson(text))
   if (value.jsonrpc === '2.0') yield value
   else if (answer.status !== 202)
     throw await failure({ ...answer, headers: answer.headers, text: async () => text })
 }
 
 function failureTold(id: Id, error: unknown): object {
-  if (error instanceof Unreachable) return failed(id, codes.failed, error.message, { hint: error.hint })
+  if (error instanceof Unreachable)
+    return errorResponse(id, codes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
     const isKnown = error instanceof Error && 'hint' in error
-    return failed(id, codes.failed, isKnown ? error.message : 'the request failed')
+    return errorResponse(id, codes.failed, isKnown ? error.message : 'the request failed')
   }
   const { code, message, hint, facts } = error
   const { requestId } = facts
-  return failed(id, codes.failed, message, { code, ...(hint && { hint }), ...(requestId && { requestId }) })
+  return errorResponse(id, codes.failed, message, {
+    code,
+    ...(hint && { hint }),
+    ...(requestId && { requestId }),
+  })
 }

@@ -23,12 +23,12 @@ export function versionOf({ params }: Message): string | undefined {
   return typeof version === 'string' ? version : undefined
 }
 
-export function failed(id: Id, code: number, message: string, data?: object) {
+export function errorResponse(id: Id, code: number, message: string, data?: object) {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
 }
 
 /** Returns the result of a tool call that `wb mcp serve` refuses, in the protocol version of its request. */
-export function uncalled(request: Request, payload: object | string) {
+export function rejectedToolCall(request: Request, payload: object | string) {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2)
   const kind = versionOf(request) === undefined ? {} : { resultType: 'complete' }
   return {

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 /** Flags `--filter` and `--where` of commands that accept a condition. */
 export const conditionFlags = {
@@ -19,7 +19,7 @@ type Condition = Record<string, unknown>
  *
  * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not a pair
  */
-export function conditionOf(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
+export function parseCondition(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
   const given = [flags.filter === undefined ? [] : parsed(flags.filter), ...wheres(flags.where ?? [])].flat()
   return given.length < 2 ? given[0] : { $and: given }
 }

@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { findDocument } from '../find/document.ts'
-import type { Resolving } from '../find/resolve.ts'
+import type { ResolveContext } from '../find/resolve.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
-import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
+import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
 import { counted } from '../terminal/output.ts'
-import type { Passage } from './hits.ts'
+import type { Passage } from './find-passages.ts'
 
 /** Location of a passage in search results. Contains no text of the question or the document. */
 interface CitedHit {
@@ -33,7 +33,7 @@ function storedPath(profile: Profile): string {
  */
 function remembered(profile: Profile): Remembered {
   const content = readSettings(storedPath(profile))
-  return typeof content === 'string' ? bare({}) : (content as Remembered)
+  return typeof content === 'string' ? withoutPrototype({}) : (content as Remembered)
 }
 
 /**
@@ -83,14 +83,18 @@ export function citedHits(
 }
 
 /** A document, and the cited passage if it was named by a number. */
-export interface Cited {
+export interface CitedDocument {
   readonly document: Document
   /** Undefined if the document was named by ID, file name or source ID. */
   readonly passage?: { readonly number: string; readonly chunkIndex: number | null }
 }
 
 /** Finds a document like `findDocument`, or by the number of a passage in the last search. */
-export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Cited> {
+export async function findCited(
+  resolving: ResolveContext,
+  wanted: string,
+  base?: string,
+): Promise<CitedDocument> {
   if (base !== undefined || !isCitation(wanted))
     return { document: await findDocument(resolving, wanted, base) }
   const cited = await citedDocument(resolving, wanted)
@@ -108,7 +112,11 @@ export async function findCited(resolving: Resolving, wanted: string, base?: str
  *
  * @throws WbError document_not_found  when no document matches; explains this for a number
  */
-export async function findToDelete(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+export async function findToDelete(
+  resolving: ResolveContext,
+  wanted: string,
+  base?: string,
+): Promise<Document> {
   try {
     return await findDocument(resolving, wanted, base)
   } catch (error) {
@@ -135,9 +143,9 @@ function withLastSearch(error: unknown, profile: Profile): unknown {
  * @throws WbError document_not_found  when the document was deleted
  */
 async function citedDocument(
-  { client, profile }: Pick<Resolving, 'client' | 'profile'>,
+  { client, profile }: Pick<ResolveContext, 'client' | 'profile'>,
   reference: string,
-): Promise<Cited | undefined> {
+): Promise<CitedDocument | undefined> {
   const hit = citedHit(profile, reference)
   if (!hit || hit.documentId === '') return undefined
   const { workspaceId, knowledgeBaseId, documentId, chunkIndex } = hit

@@ -1,4 +1,4 @@
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** Search options of each `--mode`. @see docs/searching.md */
@@ -35,7 +35,7 @@ export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
  * @param everywhere  command to search all knowledge bases, up to the question
  * @throws UsageError  when the words are not a question, or a saved filter is given without a knowledge base
  */
-export function refuseUnclear(
+export function requireClearQuestion(
   words: readonly string[],
   { all, saved, everywhere }: { all: boolean; saved?: string; everywhere: string },
 ): void {

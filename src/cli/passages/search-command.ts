@@ -2,16 +2,16 @@ import * as Flags from '@oclif/core/flags'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command/command.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { findFilter } from '../find/filter.ts'
-import type { Resolving } from '../find/resolve.ts'
-import { conditionFlags, conditionOf } from './condition.ts'
-import type { Everywhere } from './everywhere.ts'
-import { findPassages, search } from './hits.ts'
+import type { ResolveContext } from '../find/resolve.ts'
+import { conditionFlags, parseCondition } from './condition.ts'
+import { describeEmptyResult } from './empty-result.ts'
+import { findPassages, search } from './find-passages.ts'
 import { citedHits, rememberSearch } from './last-search.ts'
-import { nothingFound } from './nothing.ts'
+import { printPassages } from './print-passages.ts'
 import { type Mode, modeNames, rankingOf } from './request.ts'
-import { showPassages } from './show.ts'
+import type { WorkspaceScope } from './workspace-scope.ts'
 
 /** Flags of everything that searches. */
 export const searchFlags = {
@@ -54,12 +54,12 @@ export abstract class SearchCommand extends WbCommand {
     return typed ?? this.ask('What do you want to know?', missing)
   }
 
-  protected async answer(question: string, base: KnowledgeBase | Everywhere, flags: Narrowed) {
-    const { client, signal, output, resolving } = this
+  protected async answer(question: string, base: KnowledgeBase | WorkspaceScope, flags: Narrowed) {
+    const { client, signal, output, resolveContext } = this
     const body = {
       text: question,
-      filter: conditionOf(flags),
-      knowledgeFilterId: await savedFilterId(resolving, base, flags.saved),
+      filter: parseCondition(flags),
+      knowledgeFilterId: await savedFilterId(resolveContext, base, flags.saved),
       ...rankingOf({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }
     const asked = { client, base, signal, body }
@@ -68,8 +68,8 @@ export abstract class SearchCommand extends WbCommand {
       return output.value(await this.waitFor('searching', search(asked, wanted)))
     }
     const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
-    if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
-    showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
+    if (passages.length === 0) return output.note(await describeEmptyResult({ client, base, flags }))
+    printPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
     if (rememberSearch(this.profile, citedHits(base, passages)) && output.interactive)
       output.next('wb documents show 1')
   }
@@ -77,8 +77,8 @@ export abstract class SearchCommand extends WbCommand {
 
 /** The id of the saved filter that a search names; none where it names none, or looks everywhere, as filters belong to a base. */
 async function savedFilterId(
-  resolving: Pick<Resolving, 'client' | 'choose'>,
-  base: KnowledgeBase | Everywhere,
+  resolving: Pick<ResolveContext, 'client' | 'choose'>,
+  base: KnowledgeBase | WorkspaceScope,
   wanted: string | undefined,
 ): Promise<string | undefined> {
   if (wanted === undefined || 'names' in base) return undefined

@@ -11,7 +11,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
  * Offers to search the working directory when `wb` is used for the first time without arguments. Home folders
  * and the root of a disk are not offered.
  */
-export async function wantsThisFolder(io: Io): Promise<boolean> {
+export async function offerThisFolder(io: Io): Promise<boolean> {
   const { cwd: folder, env } = io
   if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
   if (!(await isUntouched(readProfile({}, io)))) return false

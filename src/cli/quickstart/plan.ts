@@ -1,11 +1,11 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { sizeOf } from '../ingest/size.ts'
 import type { Intake } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
-import { typedPath } from '../typed-path.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
@@ -31,7 +31,7 @@ export interface Plan {
  *
  * @throws UsageError  when the folder is not a folder
  */
-export async function planOf(
+export async function planQuickstart(
   first: string | undefined,
   second: string | undefined,
   { cwd, signal }: { cwd: string; signal: AbortSignal },
@@ -40,18 +40,18 @@ export async function planOf(
     second === undefined &&
     first !== undefined &&
     /\s/.test(first) &&
-    !(await isFolder(typedPath(cwd, first)))
+    !(await isFolder(resolveTypedPath(cwd, first)))
   const folder = alone ? undefined : first
   const question = alone ? first : second
   if (folder === undefined) return shipped(question, cwd)
-  if (!(await isFolder(typedPath(cwd, folder))))
+  if (!(await isFolder(resolveTypedPath(cwd, folder))))
     throw new UsageError(`there is no folder "${folder}"`, [
       'wb quickstart ./my-folder "a question"',
       'wb quickstart',
     ])
   const intake = { paths: [folder], cwd, all: false, stdin: undefined }
   if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question, cwd)), emptyFolder: folder }
-  return { intake, name: nameAfter(resolve(cwd, folder)), question, isShipped: false }
+  return { intake, name: nameFromPath(resolve(cwd, folder)), question, isShipped: false }
 }
 
 /** Reference pages, which match every question a little and answer none. */
@@ -72,7 +72,7 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** Derives the name of a knowledge base from a folder: letters, digits and underscores after a letter. */
-export function nameAfter(folder: string): string {
+export function nameFromPath(folder: string): string {
   const plain = basename(folder)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')

@@ -5,7 +5,7 @@ import type { Listening, LocalConfig, Served } from '../local.ts'
 const drainMs = 10_000
 
 /** Callbacks for the state of a server. */
-export interface Told {
+export interface RestartReporter {
   restarting(): void
   restarted(serving: Serving): void
   /** Called when a restart failed and the server continues unchanged. */
@@ -18,7 +18,7 @@ export interface ServingParts {
   readonly listening: Listening
   /** True if other machines cannot connect. */
   readonly loopback: boolean
-  readonly told: Told
+  readonly reporter: RestartReporter
   /** Reads the current configuration. @throws the error that would prevent a start with it */
   read(): Promise<LocalConfig>
   /** Opens a runtime, in rescue mode if necessary. */
@@ -60,20 +60,20 @@ export class Serving {
   }
 
   async #exchange(): Promise<void> {
-    const { listening, told, read, open } = this.#parts
+    const { listening, reporter, read, open } = this.#parts
     let config: LocalConfig
     try {
       config = await read()
     } catch (error) {
-      return told.notRestarted(error)
+      return reporter.notRestarted(error)
     }
-    told.restarting()
+    reporter.restarting()
     await listening.drain(drainMs)
     await closed(this.runtime)
     this.runtime = await open(config)
     this.config = config
     listening.use(this.runtime.app)
-    told.restarted(this)
+    reporter.restarted(this)
   }
 
   /** Rejects new requests, waits for those in flight, and releases all resources. */

@@ -1,6 +1,6 @@
 import type { AuthConfig } from '../../contract/auth.ts'
-import { signInLine } from '../command/signing-in.ts'
-import { looksAtTokensOnly } from '../connection/ways-in.ts'
+import { browserSignInHint } from '../command/sign-in-hints.ts'
+import { acceptsTokensOnly } from '../connection/auth-methods.ts'
 import { anonymousPass, type Served } from '../local.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
@@ -8,15 +8,15 @@ import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 
 /** Details of a started server. */
-export interface Begun extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
+export interface StartedServer extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
   dataDir: string
   /** True if commands in another terminal find the data directory without a flag. */
-  isUsualPlace: boolean
+  isDefaultDataDir: boolean
   version: string
 }
 
 /** Returns the startup text: address, data, authentication and next commands. */
-export async function welcome(begun: Begun, style: Style): Promise<string> {
+export async function welcome(begun: StartedServer, style: Style): Promise<string> {
   const { url, runtime, dataDir, version } = begun
   const { workspaces } = await asked<{ workspaces: number }>(runtime, '/readyz')
   const fields = {
@@ -40,7 +40,7 @@ async function asked<T>(runtime: Served, path: string): Promise<T> {
 }
 
 /** Describes the callers that are allowed, and how they authenticate. */
-async function auth({ loopback, config, runtime }: Begun): Promise<Record<string, string>> {
+async function auth({ loopback, config, runtime }: StartedServer): Promise<Record<string, string>> {
   const { mode, bootstrapTokenRef, oidc } = config.config.auth
   if (mode === 'disabled') return { callers: anyone(loopback) }
   const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
@@ -62,14 +62,14 @@ function anyone(loopback: boolean): string {
   return loopback ? 'anyone on this machine' : 'anyone who can reach this address'
 }
 
-async function nextLine(begun: Begun, workspaces: number): Promise<string> {
-  const { config, runtime, url, dataDir, isUsualPlace } = begun
-  const place = isUsualPlace ? '' : ` --data-dir ${shellWord(dataDir)}`
+async function nextLine(begun: StartedServer, workspaces: number): Promise<string> {
+  const { config, runtime, url, dataDir, isDefaultDataDir } = begun
+  const place = isDefaultDataDir ? '' : ` --data-dir ${shellWord(dataDir)}`
   const elsewhere = (line: string) => `${line}${place}    in another terminal`
   if (await anonymousPass(config)) return elsewhere(workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"')
   const ways = await waysOf(runtime)
-  return looksAtTokensOnly(ways)
-    ? signInLine(url, ways.loginPath)
+  return acceptsTokensOnly(ways)
+    ? browserSignInHint(url, ways.loginPath)
     : elsewhere('wb keys create NAME --role admin --as-operator')
 }
 
@@ -78,7 +78,7 @@ function waysOf(runtime: Served): Promise<Pick<AuthConfig, 'modes' | 'loginPath'
 }
 
 /** Returns a warning if the server stores data without authentication. */
-export async function openWarning({ loopback, config, dataDir }: Begun): Promise<string | undefined> {
+export async function openWarning({ loopback, config, dataDir }: StartedServer): Promise<string | undefined> {
   const { controlPlane, auth } = config.config
   if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined
   const setting =

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { samplingFlags } from '../agents/sampling-flags.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { type ServiceType, serviceTypes } from './kinds.ts'
 
 export const typeFlag = Flags.option({
@@ -72,7 +72,7 @@ type Given = Readonly<Record<string, unknown>>
  *
  * @throws UsageError  when services of the type have no such field
  */
-export function fieldsOf(given: Given, type: ServiceType): Record<string, unknown> {
+export function serviceFieldsFrom(given: Given, type: ServiceType): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const [flag, [field, types]] of Object.entries(fields)) {
     if (given[flag] === undefined) continue

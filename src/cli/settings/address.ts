@@ -1,25 +1,25 @@
 import { isInTheClear, isLoopback } from '../../base/loopback.ts'
 import { speaksTlsCode, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 /** Who named an address: a flag or argument, the environment, or what is stored. */
-export type AddressFrom = '--url' | 'WB_URL' | 'profile'
+export type AddressSource = '--url' | 'WB_URL' | 'profile'
 
 /** Another address than the one that was named, and what the same command needs besides to go there. */
-export interface Meant {
+export interface SuggestedAddress {
   readonly url: string
   readonly flag?: '--insecure-http'
 }
 
 /** An address that leads to no runtime, or to which nothing secret may be sent. */
 export class WrongAddress extends UsageError {
-  /** @param meant  addresses that would do, the best one last */
+  /** @param suggestions  addresses that would do, the best one last */
   constructor(
     message: string,
     readonly address: string,
-    readonly from: AddressFrom | undefined,
-    readonly meant: readonly Meant[],
+    readonly from: AddressSource | undefined,
+    readonly suggestions: readonly SuggestedAddress[],
     next: readonly string[] = [],
   ) {
     super(message, next)
@@ -27,7 +27,7 @@ export class WrongAddress extends UsageError {
 }
 
 /** What was probably meant by an address without a scheme. */
-function likely(address: string): string {
+function suggestScheme(address: string): string {
   const [, host] = /^([\w-]+(?:\.[\w-]+)*)(?::\d+)?$/.exec(address) ?? []
   if (host !== undefined && isLoopback(host)) return `http://${address}`
   return host?.includes('.') ? `https://${address}` : 'http://127.0.0.1:8787'
@@ -39,7 +39,7 @@ function likely(address: string): string {
  * @param name  what gives it
  * @throws WrongAddress  it is none, or holds a credential
  */
-export function runtimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'): string {
+export function parseRuntimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'): string {
   const from = name === 'URL' ? '--url' : name
   const wrong = (fact: string, url: string) => {
     const fallback = name === 'WB_URL' ? `WB_URL=${url}` : `--url ${url}`
@@ -47,8 +47,8 @@ export function runtimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'
   }
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
-    throw wrong(`is "${address}", which is not an http(s) address`, likely(address))
-  const plain = withoutEnd(url.origin + url.pathname)
+    throw wrong(`is "${address}", which is not an http(s) address`, suggestScheme(address))
+  const plain = trimTrailingSlashes(url.origin + url.pathname)
   if (url.search || url.hash) throw wrong('must not contain "?" or "#"', plain)
   if (url.username || url.password)
     throw wrong('contains a user name or password; set WB_API_KEY instead', plain)
@@ -56,7 +56,7 @@ export function runtimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'
 }
 
 /** An address as it is compared and kept. */
-export function withoutEnd(address: string): string {
+export function trimTrailingSlashes(address: string): string {
   return address.replace(/\/+$/, '')
 }
 
@@ -69,7 +69,7 @@ export function withoutEnd(address: string): string {
  */
 export function refuseClearText(
   what: string,
-  { url, urlFrom }: { url: string; urlFrom: AddressFrom | undefined },
+  { url, urlFrom }: { url: string; urlFrom: AddressSource | undefined },
   { isBound = false } = {},
 ): void {
   const target = new URL(url)
@@ -91,7 +91,7 @@ const notTls = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'
 const ownPath = /\/(?:docs|api|auth)(?:\/.*)?$/
 
 /** The address that was probably meant, where what came of another shows it; undefined where nothing does. */
-export function meantInstead(url: string, error: unknown): Meant | undefined {
+export function suggestAddress(url: string, error: unknown): SuggestedAddress | undefined {
   const { origin, hostname, pathname } = new URL(url)
   if (error instanceof Unreachable && codeOf(error.cause) === speaksTlsCode)
     return { url: url.replace(/^http:/, 'https:') }

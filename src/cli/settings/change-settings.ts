@@ -1,8 +1,8 @@
 import { join } from 'node:path'
-import { aloneWith } from './lock.ts'
 import { type Profile, runtimeKey } from './profile.ts'
 import { profilesPath, readProfiles, type StoredProfiles } from './profiles.ts'
 import { writeSettings } from './settings-file.ts'
+import { withLock } from './with-lock.ts'
 
 /**
  * Change a file of the settings from what it is now: no other command changes it between the reading and the writing.
@@ -15,7 +15,7 @@ import { writeSettings } from './settings-file.ts'
  */
 export function changeSettings(settingsDir: string, change: () => void): Promise<void> {
   const lock = { path: join(settingsDir, 'settings.lock'), what: 'the settings' }
-  return aloneWith(lock, new AbortController().signal, async () => change())
+  return withLock(lock, new AbortController().signal, async () => change())
 }
 
 /** Change what is stored of profiles, in one step that no other command comes between. */
@@ -28,7 +28,7 @@ export function changeProfiles(settingsDir: string, change: (stored: StoredProfi
 }
 
 /** Remember a workspace for the runtime of this profile; `undefined` forgets it. */
-export function useWorkspace(profile: Profile, workspaceId: string | undefined): Promise<void> {
+export function setDefaultWorkspace(profile: Profile, workspaceId: string | undefined): Promise<void> {
   return changeProfiles(profile.settingsDir, ({ profiles }) => {
     const stored = profiles[profile.name] ?? { workspaces: {} }
     profiles[profile.name] = stored

@@ -2,10 +2,10 @@ import { join, resolve } from 'node:path'
 import { host } from '../../base/host.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type Environment, homeFolder, nonEmpty, sessionVariables } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { shellWord } from '../terminal/shell-word.ts'
-import { type AddressFrom, refuseClearText, runtimeAddress } from './address.ts'
+import { type AddressSource, parseRuntimeAddress, refuseClearText } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
 /** Credentials that a person may choose between. */
@@ -26,7 +26,7 @@ export interface ProfileFlags {
 }
 
 /** What the files of the working directory say, where they count; flags and the environment stand over it. */
-export interface FolderSays {
+export interface FolderSettings {
   readonly workspace?: string
   readonly knowledgeBase?: string
   readonly profile?: string
@@ -43,7 +43,7 @@ export interface Profile {
   /** Address of a runtime that was named; undefined means the one of the data directory. */
   readonly url: string | undefined
   /** Who named it. */
-  readonly urlFrom: AddressFrom | undefined
+  readonly urlFrom: AddressSource | undefined
   /** True with `--local`, which ignores all addresses. */
   readonly local: boolean
   /** `WB_API_KEY`: sent as a bearer token, unless it was meant for another runtime than the one in use. */
@@ -88,7 +88,7 @@ const directoryName = 'workbase'
 export function readProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
-  folder: FolderSays = {},
+  folder: FolderSettings = {},
 ): Profile {
   if (flags.local && flags.url) throw localConflict('--url')
   if (flags.local && flags.profile) throw localConflict('--profile')
@@ -127,7 +127,7 @@ function namedProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
   set: Environment,
   settingsDir: string,
-  folder: FolderSays,
+  folder: FolderSettings,
 ) {
   const all = readProfiles(settingsDir)
   const [nameFrom, name]: [Profile['nameFrom'], string] = flags.profile
@@ -146,7 +146,7 @@ function namedProfile(
 function namedPlace(
   flags: ProfileFlags,
   set: Environment,
-  folder: FolderSays,
+  folder: FolderSettings,
 ): Pick<Profile, 'workspace' | 'workspaceFrom' | 'knowledgeBase'> {
   const { knowledgeBase } = folder
   if (flags.workspace)
@@ -160,7 +160,7 @@ function namedPlace(
 function namedDataDir(
   flags: ProfileFlags,
   set: Environment,
-  folder: FolderSays,
+  folder: FolderSettings,
   cwd: string,
 ): Pick<Profile, 'dataDir' | 'dataDirFrom'> {
   if (flags.dataDir) return { dataDir: resolve(cwd, flags.dataDir), dataDirFrom: '--data-dir' }
@@ -181,9 +181,9 @@ function namedUrl(
   set: Environment,
   stored: string | undefined,
 ): Pick<Profile, 'url' | 'urlFrom'> {
-  if (flags.url) return { url: runtimeAddress(flags.url, '--url'), urlFrom: '--url' }
+  if (flags.url) return { url: parseRuntimeAddress(flags.url, '--url'), urlFrom: '--url' }
   if (flags.local || flags.dataDir) return { url: undefined, urlFrom: undefined }
-  if (set.WB_URL) return { url: runtimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
+  if (set.WB_URL) return { url: parseRuntimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
   return stored && !set.WB_DATA_DIR
     ? { url: stored, urlFrom: 'profile' }
     : { url: undefined, urlFrom: undefined }
@@ -195,10 +195,10 @@ function namedUrl(
  * @see docs/security.md#rule-6
  */
 function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
-  const meant = set.WB_URL && runtimeAddress(set.WB_URL, 'WB_URL')
+  const meant = set.WB_URL && parseRuntimeAddress(set.WB_URL, 'WB_URL')
   const isTyped = flags.url !== undefined || flags.dataDir !== undefined || flags.local
   const elsewhere = meant && meant !== url && isTyped
-  return elsewhere || set.WB_API_KEY === undefined ? undefined : headerToken(set.WB_API_KEY)
+  return elsewhere || set.WB_API_KEY === undefined ? undefined : parseHeaderToken(set.WB_API_KEY)
 }
 
 /**
@@ -206,7 +206,7 @@ function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment):
  *
  * @throws UsageError  it holds blanks, line breaks or other characters that no token has
  */
-export function headerToken(key: string, from = 'WB_API_KEY'): string {
+export function parseHeaderToken(key: string, from = 'WB_API_KEY'): string {
   const token = key.trim()
   if (/^[\x21-\x7e]+$/.test(token)) return token
   throw new UsageError(`${from} ${token === '' ? 'is empty' : 'contains an invalid character'}`, [

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { nearest } from '../terminal/nearest.ts'
-import { awayLine, bare, readSettings, type Settings } from './settings-file.ts'
+import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
 /** A runtime that a person works with, under a name. It holds no secret. */
 export interface StoredProfile {
@@ -38,14 +38,16 @@ export function profilesPath(settingsDir: string): string {
  */
 export function readProfiles(settingsDir: string): StoredProfiles {
   const { current = defaultProfile, profiles = {} } = fileOf(profilesPath(settingsDir))
-  const known: StoredProfiles['profiles'] = bare({ [current]: { workspaces: bare({}) } })
+  const known: StoredProfiles['profiles'] = withoutPrototype({
+    [current]: { workspaces: withoutPrototype({}) },
+  })
   for (const [name, stored] of Object.entries(profiles))
-    known[name] = { ...stored, workspaces: bare({ ...stored.workspaces }) }
+    known[name] = { ...stored, workspaces: withoutPrototype({ ...stored.workspaces }) }
   return { current, profiles: known }
 }
 
 /** Uses a profile of this machine from now on, made where there is none. */
-export function homeLine({ profiles }: StoredProfiles): string {
+export function localProfileCommand({ profiles }: StoredProfiles): string {
   const [known] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
   if (known !== undefined) return `wb profiles use ${known}`
   const name = ['here', 'local'].find(free => !profiles[free]) ?? 'this-machine'
@@ -81,7 +83,7 @@ function fileOf(path: string): Partial<StoredProfiles> {
   if (odd === undefined) return content as Partial<StoredProfiles>
   throw new UsageError(`${path} is not a valid profiles file${odd && `: "${odd}" is invalid`}`, [
     'fix it, or move it away:',
-    awayLine(path),
+    moveAwayCommand(path),
   ])
 }
 

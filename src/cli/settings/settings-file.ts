@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { host } from '../../base/host.ts'
 import { isObject } from '../../base/is-object.ts'
 import { writePrivately } from '../../base/private-file.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
@@ -20,9 +20,10 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
     refuseOpen(dirname(path))
     refuseOpen(path)
     // Who reads a pipe waits for ever, and hears no signal.
-    if (!statSync(path).isFile()) throw new UsageError(`${path} is not a regular file`, [awayLine(path)])
+    if (!statSync(path).isFile())
+      throw new UsageError(`${path} is not a regular file`, [moveAwayCommand(path)])
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    return isObject(content) ? bare(content) : 'broken'
+    return isObject(content) ? withoutPrototype(content) : 'broken'
   } catch (error) {
     if (error instanceof SyntaxError) return 'broken'
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
@@ -36,18 +37,18 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
 /** The line after which a file can be read, or is out of the way. */
 function mending(path: string, code: string): string {
   const folder = dirname(path)
-  if (code === 'ENOTDIR') return awayLine(folder)
-  if (code !== 'EACCES') return awayLine(path)
+  if (code === 'ENOTDIR') return moveAwayCommand(folder)
+  if (code !== 'EACCES') return moveAwayCommand(path)
   try {
     const isOwn = statSync(path).uid === host.uid
-    return isOwn ? `chmod u+rw ${shellWord(path)}` : awayLine(path)
+    return isOwn ? `chmod u+rw ${shellWord(path)}` : moveAwayCommand(path)
   } catch {
     return `chmod u+rwx ${shellWord(folder)}`
   }
 }
 
 /** Keeps what stands there, under another name. */
-export function awayLine(path: string): string {
+export function moveAwayCommand(path: string): string {
   return `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
 }
 
@@ -65,6 +66,6 @@ function refuseOpen(path: string): void {
 }
 
 /** The same without a prototype. */
-export function bare<T extends object>(value: T): T {
+export function withoutPrototype<T extends object>(value: T): T {
   return Object.assign(Object.create(null), value)
 }

@@ -58,11 +58,11 @@ export function filterFields(saved: KnowledgeFilter): Fields {
 
 /** Returns the title of a document, else its file name, source ID or ID. */
 export function documentName(document: Document): string {
-  return titleOf(document) || document.sourceFilename || document.sourceDocId || document.documentId
+  return documentTitle(document) || document.sourceFilename || document.sourceDocId || document.documentId
 }
 
 /** Returns the title of a document; undefined if it has none. */
-export function titleOf({ metadata }: Document): string | undefined {
+export function documentTitle({ metadata }: Document): string | undefined {
   return (typeof metadata.title === 'string' && metadata.title.trim()) || undefined
 }
 

@@ -6,7 +6,7 @@ import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 
 /** A sign-in that waits for a person. */
-export interface Started {
+export interface DeviceSignIn {
   readonly deviceCode: string
   /** What the person types at the provider. */
   readonly userCode: string
@@ -38,7 +38,7 @@ const codeCharsMax = 64
 const slowDownMs = 5_000
 
 /** @throws WbError device_flow_not_supported, device_authorize_failed, identity_provider_unavailable */
-export async function startDeviceLogin(client: Client, clock: Clock): Promise<Started> {
+export async function startDeviceLogin(client: Client, clock: Clock): Promise<DeviceSignIn> {
   const sent = await client.call(auth.deviceAuthorize, {})
   const texts = [sent.device_code, sent.user_code, sent.verification_uri]
   const isSound =
@@ -62,7 +62,7 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<St
  * @throws WbError access_denied, expired_token, and whatever ends the sign-in
  * @see docs/requirements.md#S5.8-01, RFC 8628 3.4, 3.5
  */
-export async function pollForTokens(started: Started, polling: Polling): Promise<DeviceTokens> {
+export async function pollForTokens(started: DeviceSignIn, polling: Polling): Promise<DeviceTokens> {
   const { client, clock, signal, onTrouble, pause: rest = pause } = polling
   let { intervalMs } = started
   for (;;) {
@@ -80,14 +80,14 @@ export async function pollForTokens(started: Started, polling: Polling): Promise
       const answer = error instanceof WbError ? error.code : undefined
       if (answer === 'slow_down') intervalMs += slowDownMs
       if (answer === 'slow_down' || answer === 'authorization_pending') onTrouble(undefined)
-      else if (isPassing(error)) onTrouble((error as Error).message)
+      else if (isTemporary(error)) onTrouble((error as Error).message)
       else throw error
     }
   }
 }
 
 /** What may be otherwise at the next poll. */
-function isPassing(error: unknown): boolean {
+function isTemporary(error: unknown): boolean {
   if (error instanceof Unreachable) return true
   return error instanceof WbError && (error.status === 429 || error.status === 503)
 }

@@ -6,8 +6,8 @@ import { clipboard } from '../terminal/clipboard.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import type { Started } from './device-login.ts'
-import { onEnter } from './enter-key.ts'
+import type { DeviceSignIn } from './device-login.ts'
+import { listenForEnter } from './enter-key.ts'
 
 export interface DeviceScreenParts {
   readonly output: Output
@@ -25,7 +25,7 @@ export class DeviceScreen {
   #stops: (() => void)[] = []
 
   constructor(
-    private readonly started: Started,
+    private readonly started: DeviceSignIn,
     private readonly parts: DeviceScreenParts,
   ) {}
 
@@ -58,7 +58,7 @@ export class DeviceScreen {
     const offered = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
     if (offered.length > 0) output.warn(`  Press Enter to ${offered.join(' and ')}`)
     // What is typed here without need would else stand in the screen, and in the next line of the shell.
-    this.#stops.push(onEnter(io, () => void this.#act(copy, url)))
+    this.#stops.push(listenForEnter(io, () => void this.#act(copy, url)))
   }
 
   async #act(copy: ReturnType<typeof clipboard>, url: string | undefined): Promise<void> {

@@ -8,7 +8,7 @@ const controlC = '\x03'
  *
  * @returns a function that stops, and leaves the terminal as it was
  */
-export function onEnter(
+export function listenForEnter(
   { stdin: input, signals }: Pick<Io, 'stdin' | 'signals'>,
   act: () => void,
 ): () => void {

@@ -5,9 +5,9 @@ import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { scopesOfRole } from '../../contract/scopes.ts'
 import { workspaces } from '../../contract/workspaces.ts'
+import { type RuntimeAuthMethods, requiresNoCredential } from '../connection/auth-methods.ts'
 import type { Session } from '../connection/session.ts'
-import { asksNobody, type WaysIn } from '../connection/ways-in.ts'
-import { keyWords } from '../keys/words.ts'
+import { describeScopes } from '../keys/describe-scopes.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /** Workspaces that are named in a line; of more the rest is counted. */
@@ -15,12 +15,12 @@ const namedMax = 5
 const countedMax = 1_000
 
 /** Who is calling, as far as a runtime knows. */
-export type Caller =
+export type CallerIdentity =
   | { readonly kind: 'known'; readonly me: Me }
   /** It asks nobody who they are. */
   | { readonly kind: 'anybody' }
   /** It does not know who is calling, or what is sent to it cannot be sent any more. */
-  | { readonly kind: 'stranger'; readonly refusal: WbError; readonly ways: WaysIn | undefined }
+  | { readonly kind: 'stranger'; readonly refusal: WbError; readonly ways: RuntimeAuthMethods | undefined }
 
 /** An anonymous caller, with the fields of {@link Me}. Null scopes mean every scope. */
 export const anonymous = {
@@ -35,19 +35,19 @@ export const anonymous = {
 } as const satisfies Record<Exclude<keyof Me, 'keyExpiresAt'>, unknown>
 
 /** Who one is to the runtime. @throws KeychainUnavailable */
-export async function callerOf(session: Session, signal?: AbortSignal): Promise<Caller> {
+export async function identifyCaller(session: Session, signal?: AbortSignal): Promise<CallerIdentity> {
   try {
-    return { kind: 'known', me: await askMe(session.client, signal) }
+    return { kind: 'known', me: await fetchIdentity(session.client, signal) }
   } catch (refusal) {
     if (!(refusal instanceof WbError) || refusal.code !== 'unauthorized') throw refusal
-    const ways = await session.ways()
-    if (ways && asksNobody(ways) && !session.credential.used) return { kind: 'anybody' }
+    const ways = await session.authMethods()
+    if (ways && requiresNoCredential(ways) && !session.credential.used) return { kind: 'anybody' }
     return { kind: 'stranger', refusal, ways }
   }
 }
 
 /** @throws Unreachable  what answers does not say who one is in a way that could be shown */
-export async function askMe(client: Client, signal?: AbortSignal): Promise<Me> {
+export async function fetchIdentity(client: Client, signal?: AbortSignal): Promise<Me> {
   const me = await client.call(auth.me, {}, { signal })
   const isText = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
   const areTexts = (value: unknown) => value === null || (Array.isArray(value) && value.every(isText))
@@ -75,23 +75,23 @@ function isEnd(moment: unknown): boolean {
 }
 
 /** What a person calls a caller. */
-export function nameOf({ label, id }: Pick<Me, 'label' | 'id'>): string {
+export function callerName({ label, id }: Pick<Me, 'label' | 'id'>): string {
   return plainLine(label ?? id)
 }
 
 /** What a caller may do, in as few words as there are. */
-export function standingOf({ role, scopes }: Pick<Me, 'role' | 'scopes'>): string {
+export function permissionSummary({ role, scopes }: Pick<Me, 'role' | 'scopes'>): string {
   return role ?? (scopes ? scopes.join(', ') : 'all permissions')
 }
 
 /** What a caller may do, in words that go on from "may"; none for one whom nothing holds back. */
-export function mayOf({ scopes, role }: Pick<Me, 'scopes' | 'role'>): readonly string[] {
+export function permissionPhrases({ scopes, role }: Pick<Me, 'scopes' | 'role'>): readonly string[] {
   const held = scopes ?? (role && scopesOfRole[role])
-  return held ? keyWords(held).may : ['do everything']
+  return held ? describeScopes(held).may : ['do everything']
 }
 
 /** Where a caller may do it, in words. */
-export async function reachOf(
+export async function describeWorkspaces(
   client: Client,
   { workspaceScopes }: Pick<Me, 'workspaceScopes'>,
 ): Promise<string> {

@@ -2,16 +2,16 @@ import type { Me } from '../../contract/auth.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
-import type { Candidate } from '../credentials/credential.ts'
-import type { Tokens } from '../credentials/kept-tokens.ts'
+import type { Credential } from '../credentials/credential.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
+import type { StoredTokens } from '../credentials/token-store.ts'
 import type { Io } from '../io.ts'
-import { profileFlag } from '../settings/login-line.ts'
+import { profileFlag } from '../settings/login-command.ts'
 import { type Profile, readProfile, runtimeKey } from '../settings/profile.ts'
 import { due } from '../terminal/moment.ts'
 import type { Field } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { mayOf, nameOf, reachOf } from './identity.ts'
+import { callerName, describeWorkspaces, permissionPhrases } from './identity.ts'
 import type { SignedIn } from './sign-in.ts'
 
 /** Who one is now, what one may do, for how long, and what to type next. */
@@ -21,18 +21,18 @@ export async function signedInNotes(
   nowMs: number,
 ): Promise<string[]> {
   const { profile } = session
-  const reach = await reachOf(session.bearing(tokens.token), me)
+  const reach = await describeWorkspaces(session.clientWithToken(tokens.token), me)
   return [
-    `  ✓ signed in to ${runtimeKey(profile)} as ${nameOf(me)}`,
-    `    may    ${mayOf(me).join('; ')}, in ${reach}`,
-    ...endLine(endOf(me, tokens), nowMs),
-    `    kept   ${placeOf(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
+    `  ✓ signed in to ${runtimeKey(profile)} as ${callerName(me)}`,
+    `    may    ${permissionPhrases(me).join('; ')}, in ${reach}`,
+    ...endLine(expirationField(me, tokens), nowMs),
+    `    kept   ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
     `  wb kb search "…"${profileFlag(profile)}`,
   ]
 }
 
 /** Nobody is asked who they are there: nothing is kept but the address. */
-export function openNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
+export function noSignInNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
   if (kind === 'process')
     return [
       '  there is no runtime to sign in to',
@@ -44,7 +44,7 @@ export function openNotes(profile: Profile, kind: ResolvedRuntime['kind']): stri
 }
 
 /** What in the environment leads the next command to another runtime than the one that was signed in to. */
-export function elsewhereNote({ name, url }: Profile, io: Io): string | undefined {
+export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undefined {
   const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
   return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment selects another runtime`
@@ -57,23 +57,23 @@ function endLine(end: Field, nowMs: number): string[] {
 }
 
 /** When what one is known by ends: a moment, or words; undefined where nothing is said of it. */
-export function endOf(me: Ends | null, tokens: Tokens | undefined): Field {
+export function expirationField(me: Ends | null, tokens: StoredTokens | undefined): Field {
   if (tokens?.refreshToken !== undefined) return 'when you sign out, or the identity provider ends it'
-  const due = endingAt(me, tokens)
+  const due = expirationTime(me, tokens)
   return due === null ? 'when it is revoked' : due && { due }
 }
 
 type Ends = Pick<Me, 'expiresAt' | 'keyExpiresAt'>
 
 /** The moment, ISO-8601 in UTC; null for a key that never ends, undefined where nothing is said of it. */
-export function endingAt(me: Ends | null, tokens: Tokens | undefined): string | null | undefined {
+export function expirationTime(me: Ends | null, tokens: StoredTokens | undefined): string | null | undefined {
   if (me?.keyExpiresAt !== undefined) return me.keyExpiresAt
   const ms = tokens?.expiresAt ?? (me?.expiresAt != null ? me.expiresAt * 1_000 : undefined)
   return ms === undefined ? undefined : new Date(ms).toISOString()
 }
 
 /** A credential without what is secret of it. */
-export function credentialWords(candidate: Candidate): string {
+export function describeCredential(candidate: Credential): string {
   const what = candidate.kind === 'key' ? 'an API key' : 'an access token'
   return candidate.from === 'WB_API_KEY'
     ? `${what} in WB_API_KEY`
@@ -81,7 +81,7 @@ export function credentialWords(candidate: Candidate): string {
 }
 
 /** Where a driver keeps secrets, in words. */
-export function placeOf(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
+export function keychainLocation(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
   return driver === 'file'
     ? `in ${credentialsFolder(profile)}, which only you can read`
     : `in the keychain of this system (${driver})`

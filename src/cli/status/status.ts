@@ -10,10 +10,10 @@ import { operational } from '../../contract/operational.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
-import type { Tokens } from '../credentials/kept-tokens.ts'
-import { UsageError } from '../faults.ts'
-import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
-import { callerOf } from '../sign-in/identity.ts'
+import type { StoredTokens } from '../credentials/token-store.ts'
+import { UsageError } from '../errors.ts'
+import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
+import { identifyCaller } from '../sign-in/identity.ts'
 import { countItems } from '../terminal/take.ts'
 
 /** Maximum number of documents or jobs to count. The count can run every two seconds. */
@@ -51,18 +51,18 @@ export interface Counts {
 }
 
 /** A status, and details for terminal output only. */
-export interface Seen {
+export interface StatusView {
   readonly status: Status
   /** Reason why no workspace is selected, and commands to try. */
   readonly noWorkspace: Pick<UsageError, 'message' | 'next'> | undefined
-  readonly tokens: Tokens | undefined
+  readonly tokens: StoredTokens | undefined
 }
 
 /**
  * @throws WbError      when the runtime refuses
  * @throws Unreachable  when the runtime cannot be reached
  */
-export async function lookAtStatus(session: Session, resolving: Resolving): Promise<Seen> {
+export async function readStatus(session: Session, resolving: ResolveContext): Promise<StatusView> {
   const { client, profile } = session
   const [{ kind, baseUrl }, ready, { version }, you] = await Promise.all([
     session.runtime(),
@@ -93,19 +93,21 @@ export async function lookAtStatus(session: Session, resolving: Resolving): Prom
       you,
     },
     noWorkspace: 'message' in meant ? meant : undefined,
-    tokens: await session.keptTokens?.tokens(),
+    tokens: await session.tokenStore?.tokens(),
   }
 }
 
 /** Returns null without a credential. If one is required, a later call fails. */
 async function whoIs(session: Session): Promise<Me | null> {
-  const caller = await callerOf(session)
+  const caller = await identifyCaller(session)
   if (caller.kind === 'stranger' && session.credential.used) throw caller.refusal
   return caller.kind === 'known' ? caller.me : null
 }
 
 /** Resolves the workspace without a prompt, or returns the reason why none is selected. */
-async function workspaceOf(resolving: Resolving): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
+async function workspaceOf(
+  resolving: ResolveContext,
+): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
   try {
     return await resolveWorkspace({ ...resolving, choose: undefined })
   } catch (error) {

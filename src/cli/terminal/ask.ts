@@ -1,4 +1,4 @@
-import { Interrupted } from '../faults.ts'
+import { Interrupted } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { plainLine } from './terminal-text.ts'
 import { unquotePath } from './unquote-path.ts'

@@ -1,5 +1,5 @@
 import { clipboardCommand, terminalClipboard } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { count } from './output.ts'
 

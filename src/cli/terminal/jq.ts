@@ -1,4 +1,4 @@
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Signals } from '../io.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 

@@ -1,4 +1,4 @@
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 const second = 1_000
 const minute = 60 * second

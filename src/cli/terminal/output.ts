@@ -30,7 +30,7 @@ export interface OutputOptions {
   quiet: boolean
   colour: boolean
   /** Flags that a line to type next repeats, after a blank. */
-  again?: string
+  contextFlags?: string
   now: () => number
 }
 
@@ -145,12 +145,12 @@ export class Output {
 
   /** A line to type next, where this command worked. */
   next(line: string): void {
-    this.note(`  ${line}${this.again}`)
+    this.note(`  ${line}${this.contextFlags}`)
   }
 
   /** Flags that a line to type next repeats, after a blank; empty where there are none. */
-  get again(): string {
-    return this.options.again ?? ''
+  get contextFlags(): string {
+    return this.options.contextFlags ?? ''
   }
 
   /** Say what must be known; not silenced. */

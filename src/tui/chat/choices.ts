@@ -1,5 +1,5 @@
 import type { ChatPort, Choice } from '../../cli/chat/port.ts'
-import { UsageError } from '../../cli/faults.ts'
+import { UsageError } from '../../cli/errors.ts'
 import { nearest } from '../../cli/terminal/nearest.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { ChoicePanel, Named, Purpose, State } from './types.ts'

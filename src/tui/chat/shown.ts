@@ -1,7 +1,7 @@
 import { foundCard } from '../../cli/chat/found.ts'
 import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
-import type { Passage } from '../../cli/passages/hits.ts'
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import { count, counted } from '../../cli/terminal/output.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Block } from '../markdown/blocks.ts'

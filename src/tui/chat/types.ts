@@ -1,6 +1,6 @@
 import type { About } from '../../cli/chat/front.ts'
 import type { Choice, NamedImage, Say } from '../../cli/chat/port.ts'
-import type { Passage } from '../../cli/passages/hits.ts'
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { Block, Reader } from '../markdown/blocks.ts'

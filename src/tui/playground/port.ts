@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
-import { knowledgeBaseKind, pick } from '../../cli/find/resolve.ts'
-import { documentOf, type Passage, search, withDocuments } from '../../cli/passages/hits.ts'
+import { knowledgeBaseKind, pickResource } from '../../cli/find/resolve.ts'
+import { documentOf, type Passage, search, withDocuments } from '../../cli/passages/find-passages.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Client, everything } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
@@ -92,7 +92,7 @@ export async function baseAmong(
 ): Promise<Base | undefined> {
   if (named === undefined && bases.length > 1) return undefined
   const rows = bases.map(row => ({ row, id: row.id, name: row.name }))
-  return pick(rows, named, knowledgeBaseKind, undefined)
+  return pickResource(rows, named, knowledgeBaseKind, undefined)
 }
 
 function baseOf(base: KnowledgeBase): Base {

@@ -1,4 +1,4 @@
-import type { Passage } from '../../../src/cli/passages/hits.ts'
+import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
 import type { Asked, Base, Found } from '../../../src/tui/playground/port.ts'
 import { type Beginning, start, step } from '../../../src/tui/playground/state.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Passage } from '../../../src/cli/passages/hits.ts'
+import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { screenOf } from '../../../src/tui/playground/view.ts'
 import { base, found, Play, passage } from './play.ts'

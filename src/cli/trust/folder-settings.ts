@@ -1,0 +1,214 @@
+import { join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import { WbError } from '../../contract/errors.ts'
+import { UsageError } from '../errors.ts'
+import { findLocalServer, readProjectFile, type Survey, surveyFolder } from '../local.ts'
+import type { FolderSettings, Profile } from '../settings/profile.ts'
+import { shellWord } from '../terminal/shell-word.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { createDecision, findDecision, isUnchanged, storeDecision, type TrustDecision } from './decisions.ts'
+import { type FolderFilePaths, realFolder } from './folder-files.ts'
+import { diffLines, fileLines, untrustedFileMessage } from './trust-lines.ts'
+
+/** Lines of what would count that a person reads before they answer; of more, nobody is asked. */
+const linesAskedMax = 60
+
+export interface TrustOptions {
+  /** As it is without these files. */
+  readonly profile: Profile
+  readonly clock: Clock
+  /** Nobody is there by rule: what is not trusted is an error. */
+  readonly isCi: boolean
+  note(line: string): void
+  warn(line: string): void
+  /** Absent where nobody can answer. */
+  readonly agree: ((question: string) => Promise<boolean>) | undefined
+}
+
+/** What came of the files of a folder. */
+export interface FolderResult {
+  /** What they say, as far as they count. */
+  readonly settings: FolderSettings
+  /** Those that would count if the folder were trusted. */
+  readonly ignored: readonly string[]
+  readonly refusal?: TrustRefusal
+}
+
+/** Why nothing is done that hangs on these files. */
+export interface TrustRefusal {
+  readonly error: Error
+  /** They would say which runtime is meant, and so whose login is; else only how the one on this machine goes on. */
+  readonly namesRuntime: boolean
+}
+
+/** A file that would count if its folder were trusted, and the flag that names the same. */
+interface UntrustedFile {
+  readonly file: string
+  readonly flag: string
+  readonly settings: FolderSettings
+}
+
+/**
+ * What the files of the working directory say, as far as they count: the workspace and the knowledge base of `.wb.yaml`
+ * always, all else where the folder is trusted. Only files that would change something are asked about.
+ *
+ * @returns a refusal where `.wb.yaml` holds what it may not; in CI, a file is not trusted; anywhere, it was, and has
+ *          changed, and nobody is there to ask
+ * @see docs/security.md#rule-6
+ */
+export async function resolveFolderSettings(
+  files: FolderFilePaths,
+  options: TrustOptions,
+): Promise<FolderResult> {
+  const project = files.project === undefined ? {} : await readProjectFile(files.project).catch(faultOf)
+  if (project instanceof Error)
+    return { settings: {}, ignored: [], refusal: { error: project, namesRuntime: true } }
+  const { profile: named, ...places } = project
+  const wanted = untrustedFiles(files, named, options.profile)
+  if (wanted.length === 0) return { settings: places, ignored: [] }
+  const isTrusted = await isTrustedNow(files.folder, wanted, options)
+  if (isTrusted === true)
+    return {
+      settings: {
+        ...places,
+        ...Object.fromEntries(wanted.flatMap(({ settings }) => Object.entries(settings))),
+      },
+      ignored: [],
+    }
+  const ignored = wanted.map(({ file }) => file)
+  if (isTrusted !== false) {
+    const namesRuntime = wanted.some(({ settings }) => settings.config === undefined)
+    return { settings: places, ignored, refusal: { error: isTrusted, namesRuntime } }
+  }
+  for (const line of wanted.flatMap(ignoredFileLines)) options.note(line)
+  return { settings: places, ignored }
+}
+
+/** @throws whatever is no word on what the file holds */
+function faultOf(error: unknown): WbError {
+  if (error instanceof WbError) return error
+  throw error
+}
+
+/** Flags, the environment and an address stand over these files: what they take the place of needs no trust. */
+function untrustedFiles(
+  files: FolderFilePaths,
+  named: string | undefined,
+  profile: Profile,
+): UntrustedFile[] {
+  const { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config } = profile
+  const wanted: UntrustedFile[] = []
+  const choosesProfile = !local && named !== undefined && nameFrom === 'wb profiles use' && named !== name
+  if (choosesProfile)
+    wanted.push({ file: files.project!, flag: `--profile ${named}`, settings: { profile: named } })
+  if (url !== undefined && !(choosesProfile && urlFrom === 'profile')) return wanted
+  if (files.dataDir !== undefined && dataDirFrom === 'platform')
+    wanted.push({
+      file: `${files.dataDir}/`,
+      flag: `--data-dir ${shellWord(files.dataDir)}`,
+      settings: { dataDir: files.dataDir },
+    })
+  const isNamed = config.flag !== undefined || config.variable !== undefined
+  if (files.config !== undefined && !isNamed && files.config !== join(realFolder(dataDir), 'workbase.yaml'))
+    wanted.push({
+      file: files.config,
+      flag: `--config ${shellWord(files.config)}`,
+      settings: { config: files.config },
+    })
+  return wanted
+}
+
+/** @returns an error where neither is known and it matters */
+async function isTrustedNow(
+  folder: string,
+  wanted: readonly UntrustedFile[],
+  options: TrustOptions,
+): Promise<boolean | UsageError> {
+  const { settingsDir } = options.profile
+  const survey = await surveyFolder(folder)
+  const before = findDecision(settingsDir, folder)
+  const isKnown =
+    before !== undefined && survey.fault === undefined && isUnchanged(before.files, survey.files)
+  if (isKnown && before.trusted) return true
+  if (await isOvertaken(wanted, options.profile)) return false
+  if (before?.trusted && (survey.fault !== undefined || !mayAsk(survey, before, options)))
+    return changed(folder, before, survey)
+  if (options.isCi) return untrustedInCi(wanted, survey)
+  if (isKnown || survey.fault !== undefined || !mayAsk(survey, before, options)) return false
+  const isTrusted = await ask(folder, before, survey, options)
+  await storeDecision(settingsDir, folder, createDecision(options.clock, isTrusted, survey.files))
+  return isTrusted
+}
+
+/** A server of the data directory has its own configuration: no other is read beside it. */
+async function isOvertaken(
+  wanted: readonly UntrustedFile[],
+  { dataDir, asOperator }: Profile,
+): Promise<boolean> {
+  if (asOperator || wanted.some(({ settings }) => settings.config === undefined)) return false
+  return (await findLocalServer(dataDir)) !== undefined
+}
+
+function mayAsk({ files }: Survey, before: TrustDecision | undefined, { agree }: TrustOptions): boolean {
+  return agree !== undefined && linesOf(before, files).length <= linesAskedMax
+}
+
+function linesOf(before: TrustDecision | undefined, files: Survey['files']): string[] {
+  return before ? diffLines(before.files, files) : fileLines(files)
+}
+
+async function ask(
+  folder: string,
+  before: TrustDecision | undefined,
+  { files }: Survey,
+  options: TrustOptions,
+) {
+  const place = plainLine(folder)
+  options.warn(
+    before
+      ? `  The files of ${place} have changed since you ${before.trusted ? 'trusted' : 'declined to trust'} them:`
+      : `  The folder ${place} contains files that wb would use:`,
+  )
+  for (const line of linesOf(before, files)) options.warn(line)
+  options.warn('  Such files can send keys and documents to other hosts, and start programs.')
+  return options.agree!('Trust them?')
+}
+
+/**
+ * What decides how a runtime goes on is still what was trusted when it began.
+ *
+ * @throws UsageError  it has changed since
+ */
+export async function requireStillTrusted(profile: Profile): Promise<void> {
+  const { config, dataDir, dataDirFrom, settingsDir } = profile
+  const file = config.trusted ?? (dataDirFrom === 'working directory' ? dataDir : undefined)
+  if (file === undefined) return
+  const folder = join(file, '..')
+  const [survey, before] = [await surveyFolder(folder), findDecision(settingsDir, folder)]
+  if (!before?.trusted || survey.fault !== undefined || !isUnchanged(before.files, survey.files))
+    throw changed(folder, before, survey)
+}
+
+function changed(folder: string, before: TrustDecision | undefined, { files, fault }: Survey): UsageError {
+  if (fault !== undefined) return new UsageError(`the files of ${folder} can no longer be trusted: ${fault}`)
+  const lines = linesOf(before, files)
+  const shown = lines.length > linesAskedMax ? [] : lines.map(line => line.slice(2))
+  return new UsageError(`the files of ${folder} have changed since you trusted them`, [
+    ...shown,
+    `wb trust ${shellWord(folder)}    trusts their current content`,
+  ])
+}
+
+function untrustedInCi(wanted: readonly UntrustedFile[], { fault }: Survey): UsageError {
+  const [{ file }] = wanted as [UntrustedFile, ...UntrustedFile[]]
+  return new UsageError(`${file} is not trusted (in CI, wb does not ask)`, [
+    ...wanted.map(({ flag }) => `${flag}    uses it without trust`),
+    fault ?? 'wb trust    trusts the files of this folder',
+  ])
+}
+
+/** The configuration is told of where one is looked for. */
+function ignoredFileLines({ file, flag, settings }: UntrustedFile): string[] {
+  if (settings.config !== undefined) return []
+  return [`  ${untrustedFileMessage(file)}:`, `    ${flag}`]
+}
