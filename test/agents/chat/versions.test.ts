@@ -154,6 +154,20 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
+  test('are at most 50, also if several are sent at the same time; the model calls of refused ones end', async () => {
+    const { chat, two } = await answered()
+    chat.model.respond(() => refused)
+    for (let n = 1; n < 48; n++) await chat.stream('two', { replaces: two })
+    chat.model.respond(() => ({ text: 'slow answer', silentAfter: 1 }))
+    const sent = Array.from({ length: 8 }, () => chat.stream('two', { replaces: two }))
+    await vi.waitFor(() => expect(chat.model.abandoned).toBe(6))
+    chat.model.release()
+    const shapes = (await Promise.all(sent)).map(shapeOf)
+    expect(shapes.filter(shape => shape.includes('done'))).toHaveLength(2)
+    expect(shapes.filter(shape => shape.join() === 'stream-error')).toHaveLength(6)
+    expect(await versionsOf(chat, two)).toHaveLength(50)
+  })
+
   test('include a later question whose answer is in progress; that answer is not stored', async () => {
     const { chat, one } = await answered({ text: 'late answer here', silentAfter: 2 }, { text: 'better' })
     const events = []
