@@ -126,6 +126,15 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, messageId)).toMatchObject([{ answer: { content: 'first' } }])
   })
 
+  test('are listed with at most 20,000 characters of each answer, which says so', async () => {
+    const { chat, two } = await answered({ text: 'x'.repeat(20_001), chunksOf: 20_001 })
+    await chat.stream('two', { replaces: two })
+    const answers = (await versionsOf(chat, two)).map(({ answer }) => answer!)
+    expect(answers.map(({ content }) => content!.length)).toEqual([6, 20_000])
+    expect(answers.map(({ metadata }) => metadata.content_truncated)).toEqual([undefined, 'true'])
+    expect((await messagesOf(chat)).at(-1)!.content).toHaveLength(20_001)
+  })
+
   test('of a question that is not in the conversation cannot be selected', async () => {
     const { chat, one, two } = await answered({ text: 'again' }, { text: 'better' })
     await chat.stream('two, again', { replaces: two })
