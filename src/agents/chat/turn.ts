@@ -236,6 +236,7 @@ export class Turn {
       question,
       images,
       exchanges: this.#exchanges,
+      wantsReasoning: model.wantsReasoning,
       tools: turnTools.specs,
     }
     const { dropped, ...fit } = fitted(draft, model.contextTokens - model.maxTokens)
