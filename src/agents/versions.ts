@@ -66,12 +66,29 @@ export class Versions {
     const kept = await rows.get(tables.messageVersions, key)
     const question = kept?.row ?? (await rows.get(tables.messages, key))?.row
     if (question?.role !== 'user') throw messageNotFound(messageId)
-    if (kept && kept.row.versionId !== messageId)
-      throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
-        hint: `Select version ${kept.row.versionId} first.`,
-      })
-    if (kept) await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    if (kept) {
+      const parentId = await this.#parentOf(kept.row)
+      if (parentId !== undefined)
+        throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
+          hint: `Select version ${parentId} first.`,
+        })
+      await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    }
     return messageOf(question)
+  }
+
+  /**
+   * Returns the version of an earlier question that a version was asked in, if that one is not in the conversation.
+   * It is kept with the version of the same question that was in the conversation last.
+   */
+  async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
+    if (versionId !== messageId) return versionId
+    const found = await this.parts.rows.list(tables.messageVersions, {
+      index: 'byQuestion',
+      prefix: [workspaceId, conversationId, questionId!],
+      limit: versionsMax,
+    })
+    return found.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
   }
 
   async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {
