@@ -7,8 +7,9 @@ import { type MessageRow, type MessageVersionRow, tables } from '../storage/tabl
 import { type MessagePlace, questionIdOf, versionsMax } from './chat/replaced.ts'
 import { makeCurrent } from './chat/versions.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
-import { isVisible, messageOf } from './messages.ts'
+import { messageOf } from './messages.ts'
 import { messageNotFound } from './missing.ts'
+import { isVisible } from './visible-message.ts'
 
 /** Rows that are read at once in search of an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
