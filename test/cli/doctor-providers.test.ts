@@ -10,7 +10,10 @@ const { signal } = new AbortController()
 function clientOf(services: readonly { provider: string; problem: object | null }[]) {
   const asked: string[] = []
   const client = {
-    async call(route: object, { params }: { params: { embeddingServiceId?: string; llmServiceId?: string } }) {
+    async call(
+      route: object,
+      { params }: { params: { embeddingServiceId?: string; llmServiceId?: string } },
+    ) {
       if (route === workspaces.list) return { items: [{ workspaceId: 'w', name: 'default' }] }
       const rows = services.map(({ provider, problem }) => ({
         embeddingServiceId: provider,

@@ -48,12 +48,13 @@ async function itemsOf(
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }
 
-/** Returns the versions of the last question, and of each earlier one that has several, the last question first. */
+/** Returns the versions of all questions that have several, the last question first. If none has, those of the last one. */
 async function allVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
-  const found = lastId === undefined ? [] : await port.versions(lastId)
+  const own = lastId === undefined ? [] : await port.versions(lastId)
+  const earlier: Choice[] = []
   for (const messageId of earlierWithVersions(await port.said(), lastId))
-    found.push(...(await port.versions(messageId)))
-  return found
+    earlier.push(...(await port.versions(messageId)))
+  return own.length > 1 || earlier.length === 0 ? [...own, ...earlier] : earlier
 }
 
 /**
