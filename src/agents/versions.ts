@@ -7,9 +7,10 @@ import { type MessageRow, type MessageVersionRow, tables } from '../storage/tabl
 import { type MessagePlace, questionIdOf, versionsMax } from './chat/replaced.ts'
 import { makeCurrent } from './chat/versions.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
-import { isVisible, messageOf } from './messages.ts'
+import { messageOf } from './messages.ts'
 import { messageNotFound } from './missing.ts'
 import { cut } from './tools/result.ts'
+import { isVisible } from './visible-message.ts'
 
 /** Rows that are read at once in search of an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
@@ -70,12 +71,29 @@ export class Versions {
     const kept = await rows.get(tables.messageVersions, key)
     const question = kept?.row ?? (await rows.get(tables.messages, key))?.row
     if (question?.role !== 'user') throw messageNotFound(messageId)
-    if (kept && kept.row.versionId !== messageId)
-      throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
-        hint: `Select version ${kept.row.versionId} first.`,
-      })
-    if (kept) await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    if (kept) {
+      const parentId = await this.#parentOf(kept.row)
+      if (parentId !== undefined)
+        throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
+          hint: `Select version ${parentId} first.`,
+        })
+      await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    }
     return messageOf(question)
+  }
+
+  /**
+   * Returns the version of an earlier question that a version was asked in, if that one is not in the conversation.
+   * It is kept with the version of the same question that was in the conversation last.
+   */
+  async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
+    if (versionId !== messageId) return versionId
+    const found = await this.parts.rows.list(tables.messageVersions, {
+      index: 'byQuestion',
+      prefix: [workspaceId, conversationId, questionId!],
+      limit: versionsMax,
+    })
+    return found.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
   }
 
   async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {

@@ -62,13 +62,10 @@ const ConversationPatch = z.strictObject(changeable).partial()
 export type ConversationPatch = z.output<typeof ConversationPatch>
 
 const conversationQuery = pageQuery.extend({
-  q: z
-    .string()
-    .trim()
-    .min(1)
-    .max(limits.conversationSearchChars)
-    .optional()
-    .meta({ description: 'words that the title must contain, in any case and order' }),
+  q: z.string().trim().min(1).max(limits.conversationSearchChars).optional().meta({
+    description:
+      'words that the title, the questions and the answers must contain together, in any case and order; a page can have fewer items than `limit`, even none, and still be followed by others',
+  }),
   sort: z
     .enum(['created', 'activity'])
     .default('created')
