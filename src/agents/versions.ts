@@ -22,7 +22,7 @@ const searchedAtOnce = 4
 /** Messages of one version, after its question. */
 type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
-/** Versions of questions, for callers with access to the conversation. @see docs/decisions/message-versions.md */
+/** Versions of questions, for callers with access to the conversation. @see docs/decisions/0031-message-versions.md */
 export class Versions {
   constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 

@@ -49,7 +49,7 @@ const answerBytesMax = 256_000_000
  *
  * A request throws Unreachable when it cannot connect, or the connection breaks.
  *
- * @see docs/decisions/transport.md
+ * @see docs/decisions/0020-transport.md
  */
 export function network(options: NetworkOptions = {}): Network {
   const wires = new Map<string, Promise<Wire>>()

@@ -30,7 +30,9 @@ const Me = z.object({
   keyExpiresAt: timestamp
     .nullable()
     .optional()
-    .meta({ description: 'when an API key ends, null for never; left out for who calls without one' }),
+    .meta({
+      description: 'expiry of the API key, null if it does not expire; absent for callers without an API key',
+    }),
 })
 export type Me = z.output<typeof Me>
 

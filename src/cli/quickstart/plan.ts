@@ -55,7 +55,7 @@ export async function planOf(
 }
 
 /** Reference pages, which match every question a little and answer none. */
-const apart = ['benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
+const apart = ['architecture.md', 'benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
 
 /** Plans to use the user documentation of the package. Subfolders are for contributors. */
 async function shipped(question: string | undefined, cwd: string): Promise<Plan> {
