@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { pass } from '../access/gate.ts'
 import type { AuthContext } from '../access/subject.ts'
+import { once } from '../base/once.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
@@ -53,8 +54,9 @@ export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<An
 export function bind(shared: Shared, route: Route, handler: AnyHandler, name: RouteName): Serve {
   const { uploadDir, clock, decodeElsewhere } = shared
   const decodeRoute = decodeElsewhere && ((bytes: Buffer) => decodeElsewhere(name, bytes))
-  const readerOf = onceAsked(() => inputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
-  const encoderOf = onceAsked(() => replyEncoder(route.replies))
+  // A short CLI command uses only two of many routes.
+  const readerOf = once(() => inputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
+  const encoderOf = once(() => replyEncoder(route.replies))
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
@@ -140,15 +142,6 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
 function countUpload(shared: Shared, current: Exchange, { body }: Route): () => void {
   const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
   return isUpload ? shared.openUploads.open(callerOf(shared, current)) : () => {}
-}
-
-/** Returns a function that creates a value on first use. A short CLI command uses only two of many routes. */
-function onceAsked<T>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 function has(body: unknown, field: string): boolean {

@@ -1,5 +1,5 @@
 import { createReadStream } from 'node:fs'
-import { linesOf } from './lines.ts'
+import { splitLines } from '../../base/split-lines.ts'
 import type { Intake } from './sources.ts'
 import { holdsLines, mayBeText } from './text-types.ts'
 import { walk } from './walk.ts'
@@ -31,7 +31,7 @@ async function lineCount(file: string, signal: AbortSignal): Promise<number> {
   let lines = 0
   try {
     const stream = createReadStream(file, { highWaterMark: pieceBytes, signal })
-    for await (const { bytes } of linesOf(stream, 0)) lines += bytes ? 0 : 1
+    for await (const line of splitLines(stream, { bytesMax: 0 })) lines += line ? 0 : 1
   } catch {
     return 1
   }
