@@ -9,11 +9,11 @@ import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Probe } from '../contract/operational.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
+import type { Announcement, Taken } from '../locks/server-lock.ts'
 import type { Outbound } from '../models/outbound.ts'
 import type { Served } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Check, Readable } from '../storage/sqlite/check.ts'
-import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
 import type { Io } from './io.ts'
 
 /*
@@ -152,7 +152,7 @@ export async function openServed(
 
 /** The `wb serve` of a data directory. */
 export async function findLocalServer(dataDir: string): Promise<Announcement | undefined> {
-  const { findServer } = await import('../storage/sqlite/server-lock.ts')
+  const { findServer } = await import('../locks/server-lock.ts')
   return findServer(dataDir)
 }
 
@@ -164,13 +164,13 @@ export async function holdsNothing(dataDir: string): Promise<boolean> {
 
 /** Do some work alone among all processes that use the same lock file. */
 export async function alone<T>(lockPath: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const exclusive = await import('../storage/sqlite/exclusive.ts')
+  const exclusive = await import('../locks/exclusive-lock.ts')
   return exclusive.alone(lockPath, signal, work)
 }
 
 /** Become the server of a data directory. */
 export async function lockDataDir(dataDir: string): Promise<Taken> {
-  const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')
+  const { takeServerLock } = await import('../locks/server-lock.ts')
   return takeServerLock(dataDir)
 }
 
