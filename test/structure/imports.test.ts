@@ -71,6 +71,7 @@ const owners: Record<string, readonly string[]> = {
   ],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/terminal/ask.ts'],
+  'string-width': ['src/cli/terminal/terminal-text.ts'],
   'eventsource-parser': ['src/base/server-sent-events.ts'],
   'jq-wasm': ['src/cli/terminal/jq.ts'],
   open: ['src/cli/node-io.ts'],
