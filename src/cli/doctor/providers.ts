@@ -1,3 +1,4 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operation, type Probe } from '../../contract/operational.ts'
@@ -10,7 +11,6 @@ import { chatProviderProbed, type LocalConfig } from '../local.ts'
 import { ServiceCalls } from '../services/calls.ts'
 import type { Service } from '../services/kinds.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 

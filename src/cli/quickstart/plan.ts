@@ -3,7 +3,7 @@ import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
 import { UsageError } from '../faults.ts'
 import { sizeOf } from '../ingest/size.ts'
-import type { Intake } from '../ingest/sources.ts'
+import { filesOf, type Intake } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import { typedPath } from '../typed-path.ts'
 
@@ -50,7 +50,8 @@ export async function planOf(
       'wb quickstart',
     ])
   const intake = { paths: [folder], cwd, all: false, stdin: undefined }
-  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question, cwd)), emptyFolder: folder }
+  if ((await sizeOf(intake, filesOf(intake), signal)) === 0)
+    return { ...(await shipped(question, cwd)), emptyFolder: folder }
   return { intake, name: nameAfter(resolve(cwd, folder)), question, isShipped: false }
 }
 

@@ -1,12 +1,12 @@
 import { lstatSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { isInTheClear } from '../../base/loopback.ts'
-import { isOurs, writePrivately } from '../../base/private-file.ts'
-import { isBusy } from './connection.ts'
-import Database from './driver.ts'
-import { holdExclusively } from './exclusive.ts'
-import { unwritable } from './faults.ts'
+import { isInTheClear } from '../base/loopback.ts'
+import { isOurs, writePrivately } from '../base/private-file.ts'
+import { isBusy } from '../storage/sqlite/connection.ts'
+import Database from '../storage/sqlite/driver.ts'
+import { unwritable } from '../storage/sqlite/faults.ts'
+import { holdExclusively } from './exclusive-lock.ts'
 
 /** Address and process of the running `wb serve` of a data directory. */
 export interface Announcement {

@@ -1,10 +1,10 @@
 import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { TimedOut } from '../../base/deadline.ts'
-import { createFolder } from '../../base/folder.ts'
-import { isBusy } from './connection.ts'
-import Database from './driver.ts'
+import { TimedOut } from '../base/deadline.ts'
+import { createFolder } from '../base/folder.ts'
+import { isBusy } from '../storage/sqlite/connection.ts'
+import Database from '../storage/sqlite/driver.ts'
 
 /** Error for a file that is not a lock file. Other modules identify it by its name. */
 class NotALock extends Error {

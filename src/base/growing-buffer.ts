@@ -1,11 +1,11 @@
 /**
- * Collects the chunks of a body in one buffer, which grows as they arrive. Allocating the declared size up
+ * Collects chunks in one buffer, which grows as they arrive. Allocating the declared size up
  * front would cost garbage collections. Storing chunks would take about 350 bytes per chunk in addition to
- * its content, which is not counted for a body of many tiny chunks.
+ * its content, which is not counted for many tiny chunks.
  */
 export class GrowingBuffer {
   readonly #sizeMax: number
-  #bytes = Buffer.alloc(0)
+  #bytes = new Uint8Array(0)
   #size = 0
 
   /** @param sizeMax  maximum allocation, in bytes */
@@ -28,17 +28,16 @@ export class GrowingBuffer {
   /**
    * Returns all bytes in a separate allocation, which can be transferred to a thread, and resets the buffer.
    */
-  take(): Buffer {
+  take(): Uint8Array<ArrayBuffer> {
     const taken = this.#bytes.subarray(0, this.#size)
-    this.#bytes = Buffer.alloc(0)
+    this.#bytes = new Uint8Array(0)
     this.#size = 0
     return taken
   }
 
   #grow(sizeMin: number): void {
     const size = Math.max(sizeMin, Math.min(2 * this.#bytes.length, this.#sizeMax))
-    // Not from the shared pool, so that it can be transferred to a thread.
-    const larger = Buffer.allocUnsafeSlow(size)
+    const larger = new Uint8Array(size)
     larger.set(this.#bytes.subarray(0, this.#size))
     this.#bytes = larger
   }

@@ -12,7 +12,7 @@ import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { writePrivately } from '../../src/base/private-file.ts'
-import { findServer, type ServerLock, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
+import { findServer, type ServerLock, takeServerLock } from '../../src/locks/server-lock.ts'
 
 const umask = process.umask()
 let folder: string

@@ -6,9 +6,9 @@ import type { Dispatcher } from 'undici'
 import request from 'undici/lib/api/api-request.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import retry from 'undici/lib/interceptor/retry.js'
+import { inPieces } from '../pieces.ts'
 import { counted } from './counted.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
-import { inPieces } from './pieces.ts'
 import { retries, type Sending } from './retries.ts'
 
 const connectTimeoutMs = 10_000
