@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Presented, Verifier } from '../src/auth/authenticate.ts'
 import { Admission } from '../src/auth/keys/admission.ts'
-import { digestOf, newToken } from '../src/auth/keys/token.ts'
+import { digestOf, newToken, productionCost } from '../src/auth/keys/token.ts'
 import { ApiKeyVerifier } from '../src/auth/keys/verifier.ts'
 import { JwtVerifier } from '../src/auth/oidc/jwt.ts'
 import { systemClock, timestamp } from '../src/base/clock.ts'
@@ -29,7 +29,7 @@ const log = createLog({ level: 'warn', stream: process.stderr })
 const presented: Presented = {
   authorization: null,
   cookie: null,
-  address: '127.0.0.1',
+  client: '127.0.0.1',
   requestId: 'bench',
   siteOrigin: () => 'http://localhost',
 }
@@ -58,14 +58,21 @@ async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
   const store = await openEmbedded({ path: join(folder, 'workbase.db') })
   const tokenKey = await storeSecret(store.rows, 'token-key')
-  const parts = { rows: store.rows, clock: systemClock, log, admission: new Admission(), tokenKey }
-  const verifier = new ApiKeyVerifier(parts)
+  const verifier = new ApiKeyVerifier({
+    rows: store.rows,
+    clock: systemClock,
+    log,
+    admission: new Admission(),
+    tokenKey,
+    keyCost: productionCost,
+  })
   const { token, prefix } = newToken(tokenKey)
   const now = timestamp(systemClock)
   const workspaceId = crypto.randomUUID()
   const key = { workspaceId, keyId: crypto.randomUUID(), prefix, label: 'bench', principalId: null }
   const never = { lastUsedAt: null, revokedAt: null, expiresAt: null }
-  const row = { ...key, ...never, scopes: ['read' as const], digest: await digestOf(token), createdAt: now }
+  const digest = await digestOf(token, productionCost)
+  const row = { ...key, ...never, scopes: ['read' as const], digest, createdAt: now }
   await store.rows.atomic([
     {
       op: 'insert',

@@ -8,7 +8,7 @@ import { UsageError } from '../src/cli/errors.ts'
 import { refuseClearText } from '../src/cli/settings/address.ts'
 import { plain } from '../src/cli/terminal/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
-import type { Incoming } from '../src/client/transport.ts'
+import type { Incoming } from '../src/client/fetch.ts'
 
 export default class Api extends WbCommand {
   static override summary = 'send a request to any route of the API'

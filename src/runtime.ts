@@ -5,6 +5,7 @@ import { anonymousIn, operatorOf } from './access/subject.ts'
 import { everything } from './access/visibility.ts'
 import { openAgents } from './agents/open.ts'
 import type { ListRemoteTools } from './agents/tools/remote.ts'
+import { type KeyCost, productionCost } from './auth/keys/token.ts'
 import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
@@ -71,6 +72,7 @@ export interface RuntimeSettings {
 /** Parts that tests can replace. */
 export interface Seams {
   readonly clock?: Clock
+  readonly keyCost?: KeyCost
   readonly outbound?: Outbound
   /** Resolves a host name to addresses, before the guard checks them. */
   readonly resolve?: Resolve
@@ -163,6 +165,7 @@ async function build(
     config: config.auth,
     secrets,
     tokenKey: await storeSecret(rows, 'token-key'),
+    keyCost: seams.keyCost ?? productionCost,
     audit,
     fetch: seams.fetch ?? models.fetch,
   })

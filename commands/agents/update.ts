@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import {
   agentFlags,
   parseToolRules,
@@ -10,7 +11,6 @@ import { noSampling, samplingFields } from '../../src/cli/agents/sampling-flags.
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { resolveToolIds } from '../../src/cli/find/tool.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsUpdate extends WbCommand {

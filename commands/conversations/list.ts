@@ -14,7 +14,7 @@ export default class ConversationsList extends WbCommand {
   ]
   static override flags = {
     agent: Flags.string({ char: 'a', summary: 'only conversations with this agent, by name or ID' }),
-    search: Flags.string({ summary: 'only conversations whose title contains these words' }),
+    search: Flags.string({ summary: 'only conversations whose title or messages contain these words' }),
     sort: Flags.option({
       options: ['created', 'activity'] as const,
       default: 'created' as const,

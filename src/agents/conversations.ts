@@ -9,6 +9,7 @@ import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
+import { ConversationSearch } from './conversation-search.ts'
 import { agentNotFound, conversationNotFound } from './missing.ts'
 import { isSeen, sightOf } from './sight.ts'
 
@@ -62,14 +63,6 @@ const orders = {
   },
 } as const
 
-function folded(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
-}
-
-function wordsOf(search: string): string[] {
-  return folded(search).split(/\s+/).filter(Boolean)
-}
-
 /** What was said to agents, for those who may see it: what others hold is not there. */
 export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
@@ -95,10 +88,8 @@ export class Conversations {
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
-    const words = wordsOf(q)
-    const isFound = (row: ConversationRow): row is ConversationRow =>
-      words.every(word => folded(row.title ?? '').includes(word))
-    return pager.pageOfKept(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
+    const search = new ConversationSearch(this.parts.rows, q)
+    return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
   }
 
   /**

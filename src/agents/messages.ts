@@ -9,9 +9,7 @@ import type { RowStore } from '../storage/rows.ts'
 import { type MessageImageRow, type MessageRow, tables } from '../storage/tables.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
 import { messageNotFound } from './missing.ts'
-
-/** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
-type VisibleRow = MessageRow & { role: Message['role'] }
+import { isVisible } from './visible-message.ts'
 
 /** Fields of a message that most messages leave empty. */
 export const emptyFields = {
@@ -22,11 +20,6 @@ export const emptyFields = {
   toolCallPayload: null,
   toolResponse: null,
 } satisfies Partial<MessageRow>
-
-/** @see docs/agents.md#conversations */
-export function isVisible(row: MessageRow): row is VisibleRow {
-  return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
-}
 
 /** What was said in conversations, to those who see the conversation. */
 export class Messages {

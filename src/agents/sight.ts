@@ -12,7 +12,7 @@ export type Sight = { readonly of: 'everyone' | 'nobody' } | { readonly of: 'pri
  * With row-level access on, they are for the principal who began them, and for holders of `manage:access`; a caller
  * whom nobody vouches for is no principal, even where it passes every gate.
  *
- * @see docs/decisions/conversations.md
+ * @see docs/decisions/0012-conversations.md
  */
 export function sightOf({ rlacEnabled }: Pick<Workspace, 'rlacEnabled'>, { subject }: AuthContext): Sight {
   if (!rlacEnabled) return { of: 'everyone' }

@@ -7,23 +7,28 @@ import { type MessageRow, type MessageVersionRow, tables } from '../storage/tabl
 import { type MessagePlace, questionIdOf, versionsMax } from './chat/replaced.ts'
 import { makeCurrent } from './chat/versions.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
-import { isVisible, messageOf } from './messages.ts'
+import { messageOf } from './messages.ts'
 import { messageNotFound } from './missing.ts'
+import { cut } from './tools/result.ts'
+import { isVisible } from './visible-message.ts'
 
 /** Rows that are read at once in search of an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
+/** Longest answer in a list of versions, in UTF-16 units. A longer one is cut. */
+const answerCharsMax = 20_000
 /** Versions whose answers are searched for at once. */
 const searchedAtOnce = 4
 
 /** Messages of one version, after its question. */
 type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
-/** Versions of questions, for callers with access to the conversation. @see docs/decisions/message-versions.md */
+/** Versions of questions, for callers with access to the conversation. @see docs/decisions/0031-message-versions.md */
 export class Versions {
   constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
   /**
-   * Returns all versions of a question, the oldest first.
+   * Returns all versions of a question, the oldest first. Long answers are cut, and marked by
+   * `metadata.content_truncated`.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    */
@@ -66,12 +71,29 @@ export class Versions {
     const kept = await rows.get(tables.messageVersions, key)
     const question = kept?.row ?? (await rows.get(tables.messages, key))?.row
     if (question?.role !== 'user') throw messageNotFound(messageId)
-    if (kept && kept.row.versionId !== messageId)
-      throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
-        hint: `Select version ${kept.row.versionId} first.`,
-      })
-    if (kept) await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    if (kept) {
+      const parentId = await this.#parentOf(kept.row)
+      if (parentId !== undefined)
+        throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
+          hint: `Select version ${parentId} first.`,
+        })
+      await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    }
     return messageOf(question)
+  }
+
+  /**
+   * Returns the version of an earlier question that a version was asked in, if that one is not in the conversation.
+   * It is kept with the version of the same question that was in the conversation last.
+   */
+  async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
+    if (versionId !== messageId) return versionId
+    const found = await this.parts.rows.list(tables.messageVersions, {
+      index: 'byQuestion',
+      prefix: [workspaceId, conversationId, questionId!],
+      limit: versionsMax,
+    })
+    return found.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
   }
 
   async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {
@@ -80,7 +102,7 @@ export class Versions {
       const batch: MessageRow[] = await this.#behind(place, last)
       // A summary of earlier turns can stand between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
-      if (next) return next.role === 'agent' ? messageOf(next) : null
+      if (next) return next.role === 'agent' ? shortened(messageOf(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
     }
@@ -102,4 +124,11 @@ export class Versions {
           })
     return found.map(({ row }) => row)
   }
+}
+
+function shortened(message: Message): Message {
+  const content = message.content ?? ''
+  if (content.length <= answerCharsMax) return message
+  const metadata = { ...message.metadata, content_truncated: 'true' }
+  return { ...message, content: cut(content, answerCharsMax), metadata }
 }

@@ -13,6 +13,7 @@ import { type Authenticate, authenticator, type Verifier } from './authenticate.
 import { BootstrapVerifier } from './bootstrap.ts'
 import { Admission } from './keys/admission.ts'
 import { ApiKeys } from './keys/keys.ts'
+import type { KeyCost } from './keys/token.ts'
 import { ApiKeyVerifier } from './keys/verifier.ts'
 import { JwtVerifier } from './oidc/jwt.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
@@ -27,6 +28,7 @@ export interface AuthParts {
   readonly pager: Pager
   /** Secret of the store, used to mark its API keys. */
   readonly tokenKey: string
+  readonly keyCost: KeyCost
   readonly audit: AuditTrail
   readonly clock: Clock
   readonly log: Log

@@ -1,14 +1,17 @@
 import type { Caller } from '../access/caller.ts'
-import { pass } from '../access/gate.ts'
+import { type Demand, decide, pass } from '../access/gate.ts'
 import type { AuthContext } from '../access/subject.ts'
+import type { Presented } from '../auth/authenticate.ts'
+import { once } from '../base/once.ts'
+import type { Access } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { OwnResponse, Route, ServerEvent } from '../contract/route.ts'
-import { admit } from './admit.ts'
-import { confirmAfterMs, demandOf, identify, inWorkspace, passAgain, withConfirmedBody } from './authority.ts'
+import { admit, clientOf } from './admit.ts'
 import type { BodyHold } from './body-memory.ts'
 import { RequestCaller } from './caller.ts'
+import { confirmAfterMs, withConfirmedBody } from './confirmed-body.ts'
 import type { RouteName } from './decoding.ts'
 import { failureOf } from './envelope.ts'
 import { eventStream } from './events.ts'
@@ -53,8 +56,9 @@ export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<An
 export function bind(shared: Shared, route: Route, handler: AnyHandler, name: RouteName): Serve {
   const { uploadDir, clock, decodeElsewhere } = shared
   const decodeRoute = decodeElsewhere && ((bytes: Buffer) => decodeElsewhere(name, bytes))
-  const readerOf = onceAsked(() => inputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
-  const encoderOf = onceAsked(() => replyEncoder(route.replies))
+  // A short CLI command uses only two of many routes.
+  const readerOf = once(() => inputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
+  const encoderOf = once(() => replyEncoder(route.replies))
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
@@ -86,13 +90,14 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
   ): Promise<Reply> {
     const { incoming } = current
     const confirm = () => passAgain(shared, current, route)
+    const wouldPass = (rule: Access) => passes(shared, current, rule)
     const askedAt = clock.now()
     const { input, ignored } = await readerOf()(incoming, rawParams, hold)
     const isLate = clock.now() - askedAt >= confirmAfterMs
     const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
-    const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm })
+    const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm, wouldPass })
     const countOff = countUpload(shared, current, route)
     const sent = withConfirmedBody(shared, route, input, confirm) as never
     let answered: Answered
@@ -132,6 +137,68 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
   }
 }
 
+/** Authenticates the caller of a request. */
+function identify(shared: Shared, current: Exchange): AuthContext | Promise<AuthContext> {
+  const { incoming, trace } = current
+  const { authorization, cookie, operator } = incoming
+  if (operator) return operator
+  const presented: Presented = {
+    authorization,
+    cookie,
+    client: clientOf(shared, current),
+    requestId: trace.requestId,
+    siteOrigin: () => shared.siteOrigin(incoming),
+  }
+  return shared.authenticate(presented)
+}
+
+/** Returns the input of the access gate for a request. */
+function demandOf(shared: Shared, { incoming, workspaceId }: Exchange, rule: Access): Demand {
+  if (rule.kind !== 'setup') return { rule, workspaceId }
+  const approach = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
+  return { rule, workspaceId, approach }
+}
+
+/** Returns the caller with its rights in the workspace that the path names. */
+async function inWorkspace(
+  shared: Shared,
+  current: Exchange,
+  workspaceId: string | undefined,
+): Promise<AuthContext> {
+  const auth = current.auth ?? shared.stranger
+  current.workspaceId = workspaceId
+  if (workspaceId === undefined) return auth
+  current.auth = await shared.inWorkspace(auth, workspaceId)
+  return current.auth
+}
+
+/**
+ * Authenticates and authorizes a caller again, because its rights may have changed during a long upload, wait
+ * or response.
+ *
+ * @throws unauthorized, forbidden  when the same request would now be refused
+ */
+async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
+  const known = current.auth ?? shared.stranger
+  // The bootstrap token is valid for the lifetime of the process, and each use is audited.
+  if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
+  current.auth = await identify(shared, current)
+  const auth = await inWorkspace(shared, current, current.workspaceId)
+  pass(demandOf(shared, current, access), { auth })
+  return auth
+}
+
+/** Returns true if the caller of a request would pass a rule. */
+async function passes(shared: Shared, current: Exchange, rule: Access): Promise<boolean> {
+  try {
+    const auth = current.auth ?? (await identify(shared, current))
+    return decide(demandOf(shared, current, rule), { auth }).allow
+  } catch (error) {
+    if (error instanceof WbError) return false
+    throw error
+  }
+}
+
 /**
  * Counts an upload of a caller, and returns a function that releases it.
  *
@@ -140,15 +207,6 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
 function countUpload(shared: Shared, current: Exchange, { body }: Route): () => void {
   const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
   return isUpload ? shared.openUploads.open(callerOf(shared, current)) : () => {}
-}
-
-/** Returns a function that creates a value on first use. A short CLI command uses only two of many routes. */
-function onceAsked<T>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 function has(body: unknown, field: string): boolean {

@@ -1,15 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Draft, Event } from '../access/audit.ts'
 import type { Caller, Site } from '../access/caller.ts'
-import { decide, pass } from '../access/gate.ts'
+import { pass } from '../access/gate.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
-import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
-import { WbError } from '../contract/errors.ts'
 import type { Route } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { demandOf, identify } from './authority.ts'
 import type { Exchange, Shared } from './exchange.ts'
 
 const eventStream = 'text/event-stream'
@@ -24,6 +21,7 @@ interface Parts {
   readonly visibility: Visibility
   /** Rejects if the caller would now be refused. */
   readonly confirm: () => Promise<unknown>
+  readonly wouldPass: Caller['wouldPass']
 }
 
 /** Caller of one request. Values that most handlers do not use are computed on demand. */
@@ -37,10 +35,11 @@ export class RequestCaller implements Caller {
   #isChangeAsked = false
   readonly auth: AuthContext
   readonly visibility: Visibility
+  readonly wouldPass: Caller['wouldPass']
   isChangeChecked = false
   isCreatorChecked = false
 
-  constructor({ shared, route, current, params, auth, visibility, confirm }: Parts) {
+  constructor({ shared, route, current, params, auth, visibility, confirm, wouldPass }: Parts) {
     this.#shared = shared
     this.#route = route
     this.#current = current
@@ -48,6 +47,7 @@ export class RequestCaller implements Caller {
     this.#confirm = confirm
     this.auth = auth
     this.visibility = visibility
+    this.wouldPass = wouldPass
   }
 
   get signal(): AbortSignal {
@@ -77,17 +77,6 @@ export class RequestCaller implements Caller {
     const shared = this.#shared
     if (shared.isDraining()) end()
     return shared.onDrain(end)
-  }
-
-  async wouldPass(rule: RootAccess): Promise<boolean> {
-    const [shared, current] = [this.#shared, this.#current]
-    try {
-      const auth = current.auth ?? (await identify(shared, current))
-      return decide(demandOf(shared, current, rule), { auth }).allow
-    } catch (error) {
-      if (error instanceof WbError) return false
-      throw error
-    }
   }
 
   async confirm(): Promise<void> {

@@ -13,7 +13,7 @@ import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import { collectionGone, overtaken } from './guards.ts'
-import { accept, type Existing, type Intake, idTaken } from './ingest/acceptance.ts'
+import { type AcceptedIngest, accept, type Existing, idTaken } from './ingest/acceptance.ts'
 import { deletionOf, documentRow, type Embeddings, upsertOf } from './ingest/document.ts'
 import type { PassageOps } from './passages.ts'
 import { titleOf } from './payload.ts'
@@ -70,12 +70,12 @@ export class Ingestion {
     caller: Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: Embeddings | undefined
-    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, async intake => {
-      prepared ??= await this.prepare(intake, caller)
-      const written = await this.write(intake, prepared)
+    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, async accepted => {
+      prepared ??= await this.prepare(accepted, caller)
+      const written = await this.write(accepted, prepared)
       if (written === 'space moved') prepared = undefined
       if (typeof written === 'string') return undefined
-      this.parts.ingested(intake.context)
+      this.parts.ingested(accepted.context)
       return written
     })
   }
@@ -86,14 +86,14 @@ export class Ingestion {
    * @throws conflict  the document id is taken
    */
   async enqueue(workspaceId: string, knowledgeBaseId: string, body: Ingest): Promise<EnqueueResult> {
-    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, intake => this.queue(intake))
+    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, accepted => this.queue(accepted))
   }
 
   /** @param write  returns undefined if another write came first, to start again */
   private acceptedFirst<T>(
     place: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
-    write: (intake: Intake) => Promise<T | undefined>,
+    write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | Existing> {
     return this.parts.bases.whileThere(place, () => this.accepted(place, body, write))
   }
@@ -101,22 +101,22 @@ export class Ingestion {
   private async accepted<T>(
     { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
-    write: (intake: Intake) => Promise<T | undefined>,
+    write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | Existing> {
     const contentHash =
       body.text.length <= hashHereChars ? sha256(body.text) : await this.parts.index.run('hash', body.text)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
-      const intake = await accept(this.parts.rows, context, body, contentHash)
-      if ('kind' in intake) return intake
-      const written = await write(intake)
+      const accepted = await accept(this.parts.rows, context, body, contentHash)
+      if ('kind' in accepted) return accepted
+      const written = await write(accepted)
       if (written) return written
     }
     throw overtaken()
   }
 
-  private async prepare(intake: Intake, caller: Pick<Caller, 'signal'>): Promise<Embeddings> {
-    const { context, body } = intake
+  private async prepare(accepted: AcceptedIngest, caller: Pick<Caller, 'signal'>): Promise<Embeddings> {
+    const { context, body } = accepted
     try {
       const { bases, chunking } = this.parts
       const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
@@ -132,70 +132,70 @@ export class Ingestion {
       const passages = cut.chunks.map(text => ({ title, text }))
       return { ...cut, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
-      await this.keepFailed(intake, error)
+      await this.keepFailed(accepted, error)
       throw error
     }
   }
 
   /** Returns a string instead of a result if another write came first, and the ingest must start again. */
   private async write(
-    intake: Intake,
+    accepted: AcceptedIngest,
     prepared: Embeddings,
   ): Promise<IngestResult | 'space moved' | 'rival came first'> {
-    const { context, ingestKey, nameKey } = intake
+    const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const chunks = prepared.chunks.length
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
-    const document = documentRow(intake, state)
-    const unit = inPlaceOf(context, intake.replaced, { ...document, ingestKey, nameKey })
+    const document = documentRow(accepted, state)
+    const unit = inPlaceOf(context, accepted.replaced, { ...document, ingestKey, nameKey })
     const outcome = await context.store.write(
       [...unit.changes, upsertOf(context, document, prepared)],
       unit.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
-    await this.refuse(intake, outcome)
+    await this.refuse(accepted, outcome)
     if (outcome.at < unit.rows.length) return 'rival came first'
     if (outcome.reason === 'absent') throw collectionGone(context.base)
     return 'space moved'
   }
 
-  private async queue(intake: Intake): Promise<EnqueueResult | undefined> {
-    const { context, ingestKey, nameKey } = intake
+  private async queue(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
+    const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
-    const document = documentRow(intake, { status: 'writing', updatedAt: now })
-    const { job, writes } = newJob(document, intake.body, this.parts.clock)
+    const document = documentRow(accepted, { status: 'writing', updatedAt: now })
+    const { job, writes } = newJob(document, accepted.body, this.parts.clock)
     // A document that is to be replaced keeps its name until it is deleted.
-    const isHeld = intake.replaced.some(row => row.nameKey === nameKey)
+    const isHeld = accepted.replaced.some(row => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isHeld ? null : nameKey, jobId: job.jobId }
-    const gone = intake.replaced.filter(({ documentId }) => documentId === document.documentId)
+    const gone = accepted.replaced.filter(({ documentId }) => documentId === document.documentId)
     const unit = inPlaceOf(context, gone, row)
     const outcome = await context.store.write(unit.changes, [...unit.rows, ...writes])
     if (!outcome.ok) {
-      await this.refuse(intake, outcome)
+      await this.refuse(accepted, outcome)
       return undefined
     }
     this.parts.enqueued()
     return { kind: 'enqueued', document, job }
   }
 
-  private async refuse(intake: Intake, outcome: Outcome & { ok: false }): Promise<void> {
-    const { workspaceId, knowledgeBaseId } = intake.context.base
+  private async refuse(accepted: AcceptedIngest, outcome: Outcome & { ok: false }): Promise<void> {
+    const { workspaceId, knowledgeBaseId } = accepted.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
-    if (outcome.reason === 'exists') throw idTaken(intake.documentId)
+    if (outcome.reason === 'exists') throw idTaken(accepted.documentId)
   }
 
   /** Stores a failed document with its error. It does not block another ingest of the text. */
-  private async keepFailed(intake: Intake, error: unknown): Promise<void> {
-    const { context } = intake
+  private async keepFailed(accepted: AcceptedIngest, error: unknown): Promise<void> {
+    const { context } = accepted
     const errorMessage = presentable(
       error instanceof WbError ? error.message : 'the text could not be ingested',
     )
-    const document = documentRow(intake, {
+    const document = documentRow(accepted, {
       status: 'failed',
       errorMessage,
       updatedAt: timestamp(this.parts.clock),
     })
-    const earlier = intake.replaced.filter(({ status }) => status === 'failed')
+    const earlier = accepted.replaced.filter(({ status }) => status === 'failed')
     const unit = inPlaceOf(context, earlier, { ...document, ingestKey: null, nameKey: null })
     await context.store.write(unit.changes, unit.rows)
   }

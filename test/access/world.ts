@@ -11,7 +11,7 @@ import type { Surface } from '../../src/http/surface.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { TestClock } from '../harness/runtime.ts'
+import { lowCost, TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
 import { appOver, quiet } from './stage.ts'
@@ -56,7 +56,7 @@ export async function openWorld(surface: Surface) {
   const open = (settings: object) => {
     const config = configSchema.parse({ version: 1, controlPlane: null, auth: settings }).auth
     const secrets = { bootstrapToken, clientSecret: undefined, sessionSecrets: [] }
-    const auth = openAuth({ ...parts, config, secrets })
+    const auth = openAuth({ ...parts, keyCost: lowCost, config, secrets })
     opened.push(auth)
     return auth
   }

@@ -99,7 +99,7 @@ function presented(fields: Partial<Presented>): Presented {
   return {
     authorization: null,
     cookie: null,
-    address: '',
+    client: '',
     requestId: 'r',
     siteOrigin: () => origin,
     ...fields,

@@ -17,6 +17,8 @@ export interface Draft {
   readonly images?: readonly ImageInput[]
   /** Calls of tools in this turn, and what they gave. */
   readonly exchanges: readonly ChatMessage[]
+  /** Reasoning of the exchanges is sent back. */
+  readonly wantsReasoning?: boolean
   readonly tools: readonly ToolSpec[]
 }
 
@@ -86,7 +88,7 @@ export function fitted(draft: Draft, budgetTokens: number): Fitted {
     { role: 'system', content: system },
     { role: 'user', content: question, ...(images.length > 0 && { images }) },
   ]
-  const spent = tokensOf(fixed) + tokensIn(JSON.stringify(tools))
+  const spent = tokensOf(fixed) + tokensIn(JSON.stringify(tools)) + providerTokensOf(draft)
   const { exchanges, cut } = shortenedTo(draft.exchanges, budgetTokens - spent)
   const left = budgetTokens - spent - tokensOf(exchanges)
   const history = newestWithin(
@@ -149,7 +151,16 @@ function shortened<M extends ChatMessage & { role: 'tool' }>(message: M, excess:
   return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 
-/** Returns the number of tokens of messages. */
+/** Returns the tokens of the fields that the provider gets back with the answers of the turn. */
+function providerTokensOf({ exchanges, wantsReasoning = false }: Draft): number {
+  return exchanges.reduce((sum, message) => {
+    if (message.role !== 'assistant' || !message.providerFields) return sum
+    const { reasoning = '', ...others } = message.providerFields
+    return sum + tokensIn(JSON.stringify(others)) + (wantsReasoning ? tokensIn(reasoning) : 0)
+  }, 0)
+}
+
+/** Returns the number of tokens of messages, without the fields of providers. */
 export function tokensOf(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''

@@ -17,9 +17,17 @@ export interface Opened {
 export async function* toldFrom(opened: WbError | Opened): AsyncGenerator<TurnEvent, void, undefined> {
   const turn =
     opened instanceof WbError ? opened : await opened.check().then(() => opened.turn, unlessOfModel)
-  if (!(turn instanceof WbError)) return yield* turn.events()
-  const { code, message, status, hint } = turn
-  yield { event: 'stream-error', data: { code, message, status, hint } }
+  if (turn instanceof WbError) return yield streamError(turn)
+  try {
+    yield* turn.events()
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    yield streamError(error)
+  }
+}
+
+function streamError({ code, message, status, hint }: WbError): TurnEvent {
+  return { event: 'stream-error', data: { code, message, status, hint } }
 }
 
 /** Error that prevents calling the model, which a stream sends as its only event. @see docs/agents.md#over-http */

@@ -10,6 +10,7 @@ import type { ConversationPlace } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
+import { requireRoomForVersion } from './replaced.ts'
 import { titleFrom } from './title.ts'
 import { makeCurrent } from './versions.ts'
 
@@ -38,7 +39,7 @@ type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
  * Another version of a question is stored separately until its answer is complete. Then it replaces the current
  * version.
  *
- * @see docs/decisions/message-versions.md
+ * @see docs/decisions/0031-message-versions.md
  */
 export class Transcript {
   readonly #rows: RowStore
@@ -67,6 +68,7 @@ export class Transcript {
    *
    * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted in the meantime
+   * @throws validation_error        the question has the maximum number of versions
    */
   async user(content: string, isUntrusted: boolean, images: readonly ImageInput[] = []): Promise<MessageRow> {
     const questionId = this.#questionId
@@ -194,15 +196,18 @@ export class Transcript {
     const writes: Write[] = [...also, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
-    const change = (conversation: ConversationRow) =>
-      isVersion
-        ? conversation
-        : {
-            ...conversation,
-            title: conversation.title ?? (row === user ? this.#title : null),
-            lastActivityAt: row.messageTs,
-            ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
-          }
+    const change = async (conversation: ConversationRow) => {
+      if (!isVersion)
+        return {
+          ...conversation,
+          title: conversation.title ?? (row === user ? this.#title : null),
+          lastActivityAt: row.messageTs,
+          ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
+        }
+      // Counted between reading and writing the conversation, so that turns at the same time cannot exceed the maximum.
+      if (row === user) await requireRoomForVersion(this.#rows, this.#place, this.#questionId!)
+      return conversation
+    }
     const changed = await this.#change(change, writes)
     if ('row' in changed) return
     if ('absent' in changed) throw conversationNotFound(this.#place.conversationId)
@@ -211,7 +216,7 @@ export class Transcript {
 
   /** Changes the conversation, with further writes in one unit, after all writes that were begun before. */
   #change(
-    change: (conversation: ConversationRow) => ConversationRow,
+    change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
   ): Promise<Changed<ConversationRow>> {
     const { workspaceId, conversationId } = this.#place

@@ -72,7 +72,7 @@ interface Asked {
   readonly cut: number
 }
 
-/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/agents.md */
+/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/0023-agents.md */
 export class Turn {
   #parts: TurnParts
   readonly #exchanges: ChatMessage[] = []
@@ -236,6 +236,7 @@ export class Turn {
       question,
       images,
       exchanges: this.#exchanges,
+      wantsReasoning: model.wantsReasoning,
       tools: turnTools.specs,
     }
     const { dropped, ...fit } = fitted(draft, model.contextTokens - model.maxTokens)

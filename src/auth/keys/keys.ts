@@ -13,7 +13,7 @@ import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Admission } from './admission.ts'
 import { checkGrant, earlier, endAfter, endOf, type Grant } from './grants.ts'
 import { principalOf, scopesOf, shown, spanOf } from './row.ts'
-import { digestOf, newToken } from './token.ts'
+import { digestOf, type KeyCost, newToken } from './token.ts'
 
 /** A new key and its token, which is returned only once. */
 export interface Minted {
@@ -42,7 +42,14 @@ interface Terms extends Grant {
 export class ApiKeys {
   /** @param parts.tokenKey  secret of the store, used to mark its tokens */
   constructor(
-    readonly parts: { rows: RowStore; pager: Pager; clock: Clock; admission: Admission; tokenKey: string },
+    readonly parts: {
+      rows: RowStore
+      pager: Pager
+      clock: Clock
+      admission: Admission
+      tokenKey: string
+      keyCost: KeyCost
+    },
   ) {}
 
   /**
@@ -143,10 +150,10 @@ export class ApiKeys {
    * in a queue, and the caller may lose access meanwhile.
    */
   async #mint({ now, ...terms }: Terms): Promise<{ plaintext: string; row: ApiKeyRow }> {
-    const { admission, tokenKey } = this.parts
+    const { admission, tokenKey, keyCost } = this.parts
     const { token, prefix } = newToken(tokenKey)
-    const turn = { lane: 'mints', client: `workspace ${terms.workspaceId}` } as const
-    const digest = await admission.run(turn, () => digestOf(token))
+    const turn = { queue: 'mints', client: `workspace ${terms.workspaceId}` } as const
+    const digest = await admission.run(turn, () => digestOf(token, keyCost))
     const row: ApiKeyRow = {
       ...terms,
       scopes: [...terms.scopes],

@@ -1,4 +1,5 @@
 import { isLoopback } from '../../base/loopback.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import {
   acceptsTokensOnly,
@@ -10,7 +11,6 @@ import type { Credential } from '../credentials/credential.ts'
 import { loginCommand } from '../settings/login-command.ts'
 import type { Profile } from '../settings/profile.ts'
 import { localProfileCommand, readProfiles } from '../settings/profiles.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** A runtime that rejected a request as unauthenticated. */
 export interface UnauthenticatedRuntime {

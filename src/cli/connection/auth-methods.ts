@@ -1,6 +1,6 @@
 import { type Client, connect } from '../../client/client.ts'
 import { addressHint, failure } from '../../client/failure.ts'
-import type { Incoming } from '../../client/transport.ts'
+import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
 import type { Io } from '../io.ts'

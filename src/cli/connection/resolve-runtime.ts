@@ -1,4 +1,4 @@
-import type { Fetch, Outgoing } from '../../client/transport.ts'
+import type { Fetch, Outgoing } from '../../client/fetch.ts'
 import type { Io } from '../io.ts'
 import {
   type Announcement,

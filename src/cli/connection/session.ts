@@ -1,6 +1,6 @@
 import { TimedOut, within } from '../../base/deadline.ts'
 import { type Client, connect } from '../../client/client.ts'
-import type { Fetch, Incoming, Outgoing } from '../../client/transport.ts'
+import type { Fetch, Incoming, Outgoing } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { type CredentialSelection, chooseCredential } from '../credentials/credential.ts'

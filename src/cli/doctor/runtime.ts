@@ -1,4 +1,5 @@
 import { packageBuild, packageVersion } from '../../base/package.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { connect } from '../../client/client.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -16,7 +17,6 @@ import { suggestAddress } from '../settings/address.ts'
 import { callerName, identifyCaller } from '../sign-in/identity.ts'
 import { describeCredential } from '../sign-in/notes.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, failedWithHint, findingFromError, ok, skipped, warning } from './check.ts'
 

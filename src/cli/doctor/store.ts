@@ -1,7 +1,7 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { Announcement, Examined, Readable } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Check, type Finding, failed, findingFromError, ok, warning } from './check.ts'
 
 /** Examines the store. A store that cannot be read is reported as a finding. */

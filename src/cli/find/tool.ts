@@ -1,10 +1,10 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
 import { UsageError } from '../errors.ts'
 import { formatToolName } from '../shown/tool-name.ts'
 import { nearest } from '../terminal/nearest.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { listMcpServers } from './mcp-server.ts'
 import type { ResolveContext } from './resolve.ts'
 

@@ -1,9 +1,9 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { AuthConfig } from '../../contract/auth.ts'
 import { browserSignInHint } from '../command/sign-in-hints.ts'
 import { acceptsTokensOnly } from '../connection/auth-methods.ts'
 import { anonymousPass, type Served } from '../local.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 

@@ -9,7 +9,7 @@ import type { BaseContext } from '../bases.ts'
 const namesakesMax = 1_000
 
 /** Facts about a text before it is chunked. */
-export interface Intake {
+export interface AcceptedIngest {
   readonly context: BaseContext
   readonly body: Ingest
   readonly documentId: string
@@ -38,7 +38,7 @@ export async function accept(
   context: BaseContext,
   body: Ingest,
   contentHash: string,
-): Promise<Intake | Existing> {
+): Promise<AcceptedIngest | Existing> {
   const domain = domainOf(context)
   const ingestKey = `${domain}:${contentHash}`
   const same = await withIngestKey(rows, ingestKey)

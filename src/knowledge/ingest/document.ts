@@ -5,14 +5,14 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../bases.ts'
 import type { Embedded, Prepared } from '../passages.ts'
 import { documentPayload, titleOf } from '../payload.ts'
-import type { Intake } from './acceptance.ts'
+import type { AcceptedIngest } from './acceptance.ts'
 
 /** The chunks of a text, each with its vector. */
 export type Embeddings = Omit<Prepared, 'embedded'> & Embedded
 
 /** Creates the row of an accepted text. */
 export function documentRow(
-  { body, context, documentId, contentHash }: Intake,
+  { body, context, documentId, contentHash }: AcceptedIngest,
   state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>,
 ): Document {
   return {

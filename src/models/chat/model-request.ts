@@ -130,6 +130,7 @@ interface SeenModel {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly contextTokens: number | null
+  readonly wantsReasoning: boolean
   /** Failure of the last request. */
   readonly failure: ProviderFailure | undefined
 }
@@ -140,7 +141,13 @@ export function seenOf(
   parts: Pick<Dialling, 'environment' | 'isReleased'> & { readonly learned: Learned },
 ): SeenModel {
   const { provider } = service
-  const unknown = { supportsTools: null, supportsImages: null, contextTokens: null, failure: undefined }
+  const unknown = {
+    supportsTools: null,
+    supportsImages: null,
+    contextTokens: null,
+    wantsReasoning: false,
+    failure: undefined,
+  }
   if (!isChatProvider(provider)) return unknown
   try {
     const dialling: Dialling = { ...parts, service, provider, path: chatPath, failed: failureOf(service) }
@@ -152,11 +159,12 @@ export function seenOf(
       supportsImages = null,
       contextTokens = null,
     } = details.get({ ...service, endpoint }) ?? {}
-    const { lacksTools, lacksImages } = traits.get(key) ?? usualTraits(endpoint.host)
+    const { lacksTools, lacksImages, wantsReasoning } = traits.get(key) ?? usualTraits(endpoint.host)
     return {
       supportsTools: lacksTools ? false : supportsTools,
       supportsImages: lacksImages ? false : supportsImages,
       contextTokens,
+      wantsReasoning,
       failure: failures.get(key),
     }
   } catch {

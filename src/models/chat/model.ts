@@ -22,6 +22,8 @@ export interface ChatModel {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly supportsStreaming: boolean | null
+  /** True if reasoning is sent back with the answers of the turn. */
+  readonly wantsReasoning: boolean
   /** Settings of the service. */
   readonly sampling: Sampling
 }
@@ -42,6 +44,7 @@ export function modelOfService(service: LlmService, parts: ModelParts): ChatMode
     supportsTools: supportsTools ?? seen.supportsTools,
     supportsImages: seen.supportsImages,
     supportsStreaming,
+    wantsReasoning: seen.wantsReasoning,
     sampling: samplingOf(service),
   }
 }
@@ -71,7 +74,7 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     credentialRef: null,
     requestTimeoutMs,
   }
-  const { contextTokens, supportsTools, supportsImages } = seenOf(service, parts)
+  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = seenOf(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model,
@@ -81,6 +84,7 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     supportsTools,
     supportsImages,
     supportsStreaming: null,
+    wantsReasoning,
     sampling: {},
   }
 }

@@ -98,7 +98,7 @@ export function refusal(
   const parsed = parseJson(shown)
   const said = reasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
   const retry = isFinal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
-  // // The failure keeps the body in memory, so the body is kept short.
+  // The failure keeps the body in memory, so the body is kept short.
   const body = parsed === undefined ? shown.slice(0, saidCharsMax) : JSON.stringify({ error: said })
   return new Response(body, { status, headers: { ...json, ...retry } })
 }
