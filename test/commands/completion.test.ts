@@ -185,6 +185,6 @@ test('the shell is that of the person, and another one is told which there are',
   expect(await wb(['autocomplete'])).toMatchObject({
     status: 2,
     stderr:
-      '  ✗ tcsh is not supported\n    wb autocomplete bash\n    wb autocomplete zsh\n    wb autocomplete fish\n',
+      '  ✗ Tcsh is not supported\n    wb autocomplete bash\n    wb autocomplete zsh\n    wb autocomplete fish\n',
   })
 })

@@ -174,7 +174,7 @@ describe('the build of the server', () => {
     const renamed = await here.spawnServe([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
     expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
-      detail: `${version} which the runtime reports as 7.7.7-ours`,
+      detail: `${version}, which the runtime reports as 7.7.7-ours`,
     })
     renamed.process.kill('SIGKILL')
     await renamed.ended
@@ -206,7 +206,7 @@ test('the store is looked through beside a running server, and each finding has 
   expect(wrong(sound)).toEqual({})
   expect(sound.stderr).toBe('  ✓ no problems found\n')
   expect(line(sound, 'lock')?.detail).toMatch(
-    new RegExp(`^held by wb serve at ${url}, process ${pid}, begun (?:now|\\d+ s ago)$`),
+    new RegExp(`^held by wb serve at ${url}, process ${pid}, started (?:now|\\d+ s ago)$`),
   )
   expect(line(sound, 'runtime')).toMatchObject({ state: 'ok', detail: `${url} serves 1 workspace` })
   expect(line(sound, 'auth')?.detail).toBe('no credential is needed')

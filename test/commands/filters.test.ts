@@ -100,11 +100,11 @@ describe('wb filters', { timeout: 60_000 }, () => {
     expect(made.status).toBe(0)
     expect(withoutSequences(made.text)).toContain('✓ saved filter english of handbook')
     const kept = await inTerminal(here, ['filters', 'delete', 'english', '-k', 'handbook'], {
-      answer: text => (text.includes('to go on') ? 'engl\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'engl\r' : undefined),
     })
     expect(kept.status).toBe(2)
     const gone = await inTerminal(here, ['filters', 'delete', 'english', '-k', 'handbook'], {
-      answer: text => (text.includes('to go on') ? 'english\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'english\r' : undefined),
     })
     expect(gone.status).toBe(0)
     const { items } = await here.call(filters.list, { params: here.handbook.params, query: {} })
@@ -151,7 +151,7 @@ describe('wb kb search', { timeout: 60_000 }, () => {
       stderr: '  no results in 2 knowledge bases\n  try it without --where\n',
     })
     const several = await wb(['kb', 'search', '--all', 'refund', '--saved', 'german'])
-    expect(several).toMatchObject({ status: 2, stderr: expect.stringContaining('one knowledge base') })
+    expect(several).toMatchObject({ status: 2, stderr: expect.stringContaining('needs a knowledge base') })
   })
 })
 

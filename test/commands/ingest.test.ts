@@ -52,7 +52,7 @@ describe('a knowledge base that is missing', () => {
   test('a terminal asks', async () => {
     const here = place()
     const tree = files(here, { 'a.md': 'a' })
-    const answer = (text: string) => (text.includes('Make it?') ? 'y\r' : undefined)
+    const answer = (text: string) => (text.includes('Create it?') ? 'y\r' : undefined)
     const screen = await inTerminal(here, ['kb', 'ingest', 'papers', tree], { answer })
     expect(screen.status).toBe(0)
     expect(withoutSequences(screen.text)).toMatch(/✓ 1 added {3}in \d+\.\d s\n {2}wb kb search papers "…"\n/)
@@ -147,7 +147,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
   expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
   const screen = withoutSequences((await inTerminal(here, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
-  expect(screen).toMatch(/it has more than 20,000,000 characters; split it\s+\(payload_too_large\)/)
+  expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
 
 test('a name with escapes is shown without them [security rule 16]', async () => {
@@ -232,7 +232,7 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
     })
     expect(interrupted.status).toBe(130)
     expect(withoutSequences(interrupted.text)).toMatch(
-      /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; type the same/,
+      /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; run the command again/,
     )
     const { added, unchanged, skipped, failed } = summary(
       await here.wb(['kb', 'ingest', 'cran', corpus, '--json']),
@@ -339,7 +339,7 @@ describe('the error that ends an ingest', () => {
     const { status, text } = await inTerminal(here, line)
     expect(status).toBe(6)
     expect(withoutSequences(text)).toMatch(
-      /✗ The runtime connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; type the same line again/,
+      /✗ The connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; run the command again/,
     )
   })
 })

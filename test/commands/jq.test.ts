@@ -130,7 +130,7 @@ test('lists, single objects, tokens, any route and what a server says go through
   expect(await here.wb(['api', 'GET', '/docs', '--jq', '.'])).toMatchObject({
     status: 2,
     stdout: '',
-    stderr: '  ✗ The response is not JSON\n    leave --jq out\n',
+    stderr: '  ✗ The response is not JSON\n    leave out --jq\n',
   })
   const { text } = await inTerminal(here, ['kb', 'list', '--jq', '.[].name'])
   expect(withoutSequences(text)).toBe('handbook\n')

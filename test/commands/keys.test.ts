@@ -374,7 +374,7 @@ describe('wb keys', () => {
     expect(both).toMatchObject({ status: 2, stdout: '' })
     expect(both.stderr).toMatch(
       new RegExp(
-        `^  ✗ 2 keys are named "ci"; use a prefix\\n    wb keys revoke ${first}    made (?:now|\\d s ago)\\n    wb keys revoke ${second}    made (?:now|\\d s ago)\\n$`,
+        `^  ✗ 2 keys are named "ci"; use a prefix\\n    wb keys revoke ${first}    created (?:now|\\d s ago)\\n    wb keys revoke ${second}    created (?:now|\\d s ago)\\n$`,
       ),
     )
   })
@@ -543,7 +543,7 @@ describe('where a token goes', () => {
     const failed = await here.wb(['keys', 'create', 'lost', '--copy'], { env })
     expect(failed).toMatchObject({ status: 1, stdout: '' })
     expect(failed.stderr).toMatch(
-      /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then make another\n$/,
+      /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then create another\n$/,
     )
   })
 
@@ -561,7 +561,7 @@ describe('where a token goes', () => {
 
   test.each([
     ['>/dev/null', 2, /^ {2}✗ Stdout is discarded, and the token is shown only once\n {4}--write FILE/],
-    ['>&-', 2, /^ {2}✗ Stdout leads nowhere/],
+    ['>&-', 2, /^ {2}✗ Stdout is discarded/],
     [
       '>/dev/full',
       1,
@@ -593,13 +593,13 @@ describe('in a terminal', { timeout: 60_000 }, () => {
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
     )
     const mistyped = await inTerminal(here, ['keys', 'revoke', 'ci'], {
-      answer: text => (text.includes('to go on') ? 'c\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'c\r' : undefined),
     })
     expect(mistyped.status).toBe(2)
     expect(withoutSequences(mistyped.text)).toContain('"c" is not "ci"; nothing was revoked')
     expect(withoutSequences(mistyped.text)).not.toMatch(/✔|--help/)
     const typed = await inTerminal(here, ['keys', 'revoke', 'ci'], {
-      answer: text => (text.includes('to go on') ? 'ci\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'ci\r' : undefined),
     })
     expect(typed.status).toBe(0)
     expect(withoutSequences(typed.text)).toMatch(/✓ revoked key ci \(/)

@@ -57,7 +57,7 @@ describe('wb login by a code', () => {
     expect(status2.stdout).toContain('credential\tan access token stored by wb login for alice')
     const out = await here.wb(['logout'])
     expect(out.stderr).toBe(
-      `  ✓ signed out of ${server.url}, where you were alice@example.test\n` +
+      `  ✓ signed out of ${server.url} (alice@example.test)\n` +
         '  wb profiles add here && wb profiles use here    switches back to this machine\n',
     )
     const stranger = await here.wb(['whoami'])
@@ -242,7 +242,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     writeFileSync(join(tools, 'browser'), '#!/bin/sh\n', { mode: 0o755 })
     Object.assign(here.env, { BROWSER: join(tools, 'browser'), WAYLAND_DISPLAY: 'wayland-0' })
     expectNothingKept(here, await signIn(here, server.url, { onCode: () => '\x03' }))
-    const opened = { 'Enter opens': '\r', 'was asked to open it': '\x03' }
+    const opened = { 'Enter to open': '\r', 'opened the browser': '\x03' }
     expectNothingKept(here, await inTerminal(here, ['login', server.url], { answer: answering(opened) }))
     provider.front = ({ path }) => (path === '/token' ? { status: 503 } : undefined)
     const away = { 'asking again': '\x03' }
@@ -306,7 +306,7 @@ test('no credential is in the arguments or the environment of a program that is 
     },
   })
   expect(status, text).toBe(0)
-  expect(text).toContain('Enter copies the code and opens the browser')
+  expect(text).toContain('Enter to copy the code and open the browser')
   expect(read(copied)).toBe(code)
   const tokens = (await here.wb(['auth', 'token'])).stdout.trim()
   const said = await Promise.all(

@@ -199,7 +199,7 @@ describe('the command line', () => {
     [
       ['api', 'POST', '/x', '-d', '@nofile'],
       2,
-      '  ✗ "nofile" cannot be read: there is no such file\n    wb api --help\n',
+      '  ✗ "nofile" cannot be read: file not found\n    wb api --help\n',
     ],
   ])('wb %j ends with %i', async (args, status, stderr) => {
     expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })

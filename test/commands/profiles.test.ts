@@ -81,7 +81,7 @@ test('a login is sent to no other runtime than its own, also not to one that is 
 test('the only profile is removed by the line that is named', async () => {
   const { wb } = place()
   const first = await wb(['profiles', 'remove', 'default'])
-  expect([first.status, first.stderr]).toEqual([2, expect.stringContaining('\n    wb logout    forgets')])
+  expect([first.status, first.stderr]).toEqual([2, expect.stringContaining('\n    wb logout    removes')])
   await wb(['profiles', 'rename', 'default', 'home'])
   const { stderr } = await wb(['profiles', 'remove', 'home', '--yes'])
   const lines = stderr.trim().split('\n').at(-1)!.trim().split(' && ')

@@ -57,7 +57,7 @@ describe('wb serve', () => {
     mkdirSync(join(here.dataDir, 'serve.lock'), { recursive: true, mode: 0o700 })
     expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
       status: 6,
-      stderr: expect.stringMatching(/data directory is not writable \(control_plane_unavailable\)/),
+      stderr: expect.stringMatching(/data directory cannot be written \(control_plane_unavailable\)/),
     })
   })
 
@@ -243,7 +243,7 @@ describe('wb serve, and who may call', () => {
     expect(allowing.stdout).toContain(
       '  callers    anyone on this machine; with an API key (auth.mode apiKey)\n',
     )
-    expect(allowing.stderr).toContain('; auth.anonymousPolicy: reject asks for one\n')
+    expect(allowing.stderr).toContain('; to require one, set auth.anonymousPolicy: reject\n')
     const passing = await screen(here, 'version: 1\ncontrolPlane: { driver: memory }\n')
     expect(passing.stderr).not.toContain('!')
   })
@@ -273,7 +273,9 @@ describe('wb serve, and who may call', () => {
     const env = { BOOT: secret, CLIENT: 'c', SESSION: secret }
     const plain = await discovery({})
     const tokens = await screen(here, oidc(plain), env)
-    expect(tokens.stdout).toMatch(/\n {2}callers {4}with an API key or an access token \(auth\.mode any\)\n/)
+    expect(tokens.stdout).toMatch(
+      /\n {2}callers {4}with an API key or an access token of the identity provider \(auth\.mode any\)\n/,
+    )
     expect(tokens.stdout).toContain(`\n  provider   ${plain} · tokens only\n`)
     const browsers = await screen(here, oidc(plain, client), env)
     expect(browsers.stdout).toContain(`\n  provider   ${plain} · browsers sign in\n`)
@@ -307,7 +309,7 @@ describe('wb serve, and who may call', () => {
     writeFileSync(file, 'version: 1\nauth: { mode: apiKey }\n')
     const careful = await here.wb(['config', 'validate', '--config', file])
     expect(careful).toMatchObject({ status: 0, stdout: '' })
-    expect(careful.stderr).toMatch(new RegExp(`^  ! .+\\n  ✓ ${file}: valid, 1 caution\\n$`))
+    expect(careful.stderr).toMatch(new RegExp(`^  ! .+\\n  ✓ ${file}: valid, 1 warning\\n$`))
     writeFileSync(file, 'version: 1\nauth: { mode: none }\n')
     const wrong = await here.wb(['config', 'validate', '--config', file, '--json'])
     expect(wrong).toMatchObject({ status: 1, stderr: '' })

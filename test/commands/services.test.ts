@@ -133,7 +133,7 @@ test('the models of a provider are listed; where it does not answer, a list of o
   expect(JSON.parse(stdout)).toEqual([
     { id: 'gpt-4o-mini', name: 'gpt-4o-mini', supportsTools: true, recommended: true },
   ])
-  expect(stderr).toContain('built-in list: OpenAI does not list as it tells')
+  expect(stderr).toContain('built-in list: OpenAI does not list its models')
   expect(stderr).toContain('  --model takes any other')
   const unreached = ['services', 'models', '--provider', 'ollama', '--endpoint', 'http://127.0.0.1:9']
   const { stderr: silent } = await wb(unreached)

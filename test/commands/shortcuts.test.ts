@@ -85,7 +85,7 @@ test('topics may be typed in the singular', { timeout }, async () => {
 })
 
 describe('wb alone', () => {
-  const question = 'Read the folder work and search it? (y/N)'
+  const question = 'Ingest the folder work and search it? (y/N)'
   /** Each question is answered once. */
   const answering = (typed: string) => {
     let isOpen = true

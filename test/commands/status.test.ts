@@ -28,7 +28,7 @@ test('one screen of what there is, in this process and by a key at a server', as
     'workspace\tdefault (local)',
     'knowledge\t1 knowledge base, 2 documents, 2 chunks',
     expect.stringMatching(/^agents\t\d+$/),
-    'jobs\tnone at work',
+    'jobs\tnone running',
     'you\tanonymous; no credential is sent',
     '',
   ])

@@ -45,7 +45,7 @@ describe('wb trust [security rule 6]', () => {
     const [listed] = JSON.parse((await here.wb(['trust', '--list', '--json'])).stdout) as object[]
     expect(listed).toMatchObject({ folder: cwd, state: 'trusted', files: ['workbase.yaml'] })
     await here.wb(['trust', '--remove', cwd])
-    expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('does not count')
+    expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('is not used because')
   })
 
   test('a terminal is asked once, and again where a key that can send has changed, with old and new', async () => {

@@ -28,7 +28,7 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
       const out = await here.wb(['logout', '--all'])
       expect([out.status, out.stderr.trimEnd().split('\n').sort()]).toEqual([
         0,
-        ['half', 'whole'].map(name => `  ✓ removed what was left of a login to https://${name}.example`),
+        ['half', 'whole'].map(name => `  ✓ removed an unused keychain entry for https://${name}.example`),
       ])
       expect(await keychain.findAccounts('workbase')).toEqual(['of another program'])
       expect(await raw.findCredentials('workbase pieces')).toEqual([])
@@ -64,7 +64,7 @@ test('what is left in files goes too, whole or half written', async () => {
   const out = await here.wb(['logout', '--all'])
   expect([out.status, out.stderr]).toEqual([
     0,
-    '  ✓ removed what was left of a login to https://whole.example\n',
+    '  ✓ removed an unused keychain entry for https://whole.example\n',
   ])
   expect(readdirSync(folder)).toEqual([])
 })
