@@ -6,7 +6,7 @@ import { nameFromPath } from '../src/cli/quickstart/plan.ts'
 export default class Add extends IngestCommand {
   static override summary = 'ingest files, folders or stdin into your knowledge base'
   static override description =
-    'Like wb kb ingest, but you can leave out the knowledge base if there is only one. If there is none, one is created and named after the first path.'
+    'Like wb kb ingest, but you can leave out the knowledge base if there is only one. If the workspace has no knowledge base, one is created and named after the first path.'
   static override examples = [
     'wb add ./docs',
     'wb add handbook ./docs',

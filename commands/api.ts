@@ -57,7 +57,7 @@ export default class Api extends WbCommand {
   private async print(answer: Incoming) {
     const text = await answer.text()
     const isRefused = answer.status >= 300
-    // `--jq` is for what was asked for; a refusal is told as an error all the same.
+    // `--jq` applies to results; an error response is reported as an error.
     if (text !== '' && !(isRefused && this.output.filters)) this.show(answer, text)
     if (isRefused) throw await failure({ ...answer, headers: answer.headers, text: async () => text })
   }

@@ -17,7 +17,6 @@ export default class Doctor extends WbCommand {
   static override flags = {
     deep: Flags.boolean({ summary: 'check the whole store for damage and orphaned data' }),
   }
-  /** It is a check. */
   protected override readonly usesFolderFiles = false
 
   async run() {

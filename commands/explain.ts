@@ -44,7 +44,7 @@ export default class Explain extends WbCommand {
   }
 }
 
-/** As `GET /error-codes` tells it. */
+/** Returns the entry of `GET /error-codes`. */
 function entry(code: (typeof errorCodes)[number]) {
   const { status, hint } = errorRegistry[code]
   return { code, defaultStatus: status, hint, docs: errorDocs(code) }

@@ -31,7 +31,7 @@ export default class Login extends WbCommand {
     }),
   }
   protected override readonly createsProfile = true
-  /** Mostly an address is named, and then no file of the folder matters. */
+  /** The address is usually an argument, so files of the folder do not matter. */
   protected override readonly usesFolderFiles = false
   protected override interruptMessage = 'interrupted; nothing was stored'
 

@@ -47,7 +47,7 @@ export default class Logout extends WbCommand {
       )
   }
 
-  /** In the keychains that this person uses, and beside the settings. */
+  /** Removes entries without a login from all keychains of the profiles, and from files. */
   private async dropOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
     const { keychain = 'keyring', settingsDir } = this.profile
     const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)

@@ -8,7 +8,7 @@ import { clipboard } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
 
-/** Flags that say which runtime and workspace are meant. */
+/** Flags that select the runtime and the workspace. */
 const whereFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as const
 
 export default class Playground extends WbCommand {

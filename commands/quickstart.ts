@@ -15,7 +15,7 @@ import {
 } from '../src/cli/quickstart/quickstart.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
-/** Columns below which what would stand side by side stands below each other. */
+/** Terminal width below which lists are stacked. */
 const narrow = 72
 
 export default class Quickstart extends WbCommand {

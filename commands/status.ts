@@ -33,7 +33,7 @@ export default class Status extends WbCommand {
     return readStatus(this.session, this.resolveContext)
   }
 
-  /** What fails on the way is shown in the place of the screen: a runtime that is away may come back. */
+  /** Redraws the status. Errors are shown in its place, because the runtime may come back. */
   private async watch(first: StatusView): Promise<void> {
     const { output, signal } = this
     const screen = new Redrawn(this.io.stdout)
@@ -52,7 +52,7 @@ export default class Status extends WbCommand {
     }
   }
 
-  /** Resolves after the pause; false once it is interrupted. */
+  /** Waits for the next refresh. Returns false if the user interrupts. */
   private async goesOn(): Promise<boolean> {
     await pause(everyMs, this.signal)
     return !this.signal.aborted

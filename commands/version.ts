@@ -1,7 +1,7 @@
 import { host } from '../src/base/host.ts'
 import { packageBuild } from '../src/base/package.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { dayOf } from '../src/cli/terminal/moment.ts'
+import { dayOf } from '../src/cli/terminal/duration.ts'
 
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'

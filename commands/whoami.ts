@@ -2,7 +2,7 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { anonymous, callerName, identifyCaller, permissionSummary } from '../src/cli/sign-in/identity.ts'
 import { expirationTime } from '../src/cli/sign-in/notes.ts'
-import { due } from '../src/cli/terminal/moment.ts'
+import { due } from '../src/cli/terminal/duration.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
@@ -25,13 +25,13 @@ export default class Whoami extends WbCommand {
     if (this.output.json) return this.output.value(me ?? anonymous)
     const runtime = plainLine(runtimeKey(this.profile))
     const { interactive } = this.output
-    const who = interactive ? told : columns
+    const who = interactive ? terminalColumns : pipeColumns
     const words =
-      me === null ? ['nobody', 'asks nobody who they are'] : [...who(me), ...(await this.ending(me))]
+      me === null ? ['anonymous', 'no credential required'] : [...who(me), ...(await this.ending(me))]
     this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
 
-  /** Nothing of a token that is renewed, and where nothing is said of it. */
+  /** Returns the expiration; empty if it is unknown, or the token is renewed. */
   private async ending(me: Me): Promise<string[]> {
     const tokens = await this.session.tokenStore?.tokens()
     if (tokens?.refreshToken !== undefined) return []
@@ -42,13 +42,16 @@ export default class Whoami extends WbCommand {
   }
 }
 
-/** For a program. */
-function columns(me: Me): string[] {
+/** Returns the fields for a pipe. */
+function pipeColumns(me: Me): string[] {
   return [callerName(me), types[me.type], permissionSummary(me)]
 }
 
-/** For a person, who could take the label of a key for its role: a key may be labelled admin and only read. */
-function told(me: Me): string[] {
+/**
+ * Returns the fields for a terminal. They name the kind of each value, because a key can have any label,
+ * such as `admin`.
+ */
+function terminalColumns(me: Me): string[] {
   const who = me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${types[me.type]}`
   const kind = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
   return [who, `${kind}${permissionSummary(me)}`]

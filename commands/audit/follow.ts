@@ -26,7 +26,7 @@ export default class AuditFollow extends WbCommand {
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)
   }
 
-  /** The newest record is read first: it says whether records may be read at all, and where the stream begins. */
+  /** Reads the newest record first, to check permissions and to find where the stream starts. */
   private async everywhere(action?: AuditAction) {
     const { client, signal } = this
     const { items } = await client.call(audit.listAll, { query: { action, limit: 1 } })

@@ -44,7 +44,7 @@ export default class ConversationsShow extends WbCommand {
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }
 
-  /** Who said it, and what: in a terminal as a person reads it, in a pipe on one line. */
+  /** Prints a message: wrapped in a terminal, on one line in a pipe. */
   private tell(message: Message, agent: string): void {
     const { output } = this
     if (!output.interactive) {

@@ -33,7 +33,10 @@ export default class KbSearch extends SearchCommand {
     await this.answer(question, await this.place(named, flags), flags)
   }
 
-  /** Does not offer all knowledge bases with a saved filter, which belongs to one of them. */
+  /**
+   * Returns the scope of the search. Does not offer all knowledge bases with a saved filter, which belongs
+   * to one of them.
+   */
   private async place(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
     if (all) return workspaceScope(this.client, await this.workspace())
     return saved === undefined ? knowledgeBaseOrAll(this.resolveContext, named) : this.knowledgeBase(named)

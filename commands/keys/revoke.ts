@@ -4,7 +4,7 @@ import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
 import { isReplaced, keyState } from '../../src/cli/shown/key.ts'
-import { ago, lasting } from '../../src/cli/terminal/moment.ts'
+import { ago, lasting } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { everything } from '../../src/client/client.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
@@ -41,7 +41,7 @@ export default class KeysRevoke extends WbCommand {
     await this.tellOfPredecessors(key)
   }
 
-  /** What a rotation left working is another token of the same caller. */
+  /** Warns of earlier keys that were rotated but still work. */
   private async tellOfPredecessors(key: ApiKey) {
     const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
     const nowMs = this.io.clock.now()

@@ -6,7 +6,7 @@ import { findKeyInUse } from '../../src/cli/find/key.ts'
 import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
-import { ago, lasting, spanSeconds } from '../../src/cli/terminal/moment.ts'
+import { ago, lasting, spanSeconds } from '../../src/cli/terminal/duration.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -42,7 +42,7 @@ export default class KeysRotate extends WbCommand {
   }
 }
 
-/** When the old token ends. */
+/** Describes when the old token ends. */
 function ending({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, nowMs: number): string {
   if (revokedAt !== null) return 'has ended'
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= nowMs

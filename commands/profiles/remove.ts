@@ -38,7 +38,10 @@ export default class ProfilesRemove extends WbCommand {
   }
 }
 
-/** Uses another profile, made where there is none, and then removes the one that was in use. */
+/**
+ * Returns the commands that switch to another profile, create it if necessary, and then remove the current
+ * one.
+ */
 function insteadLine({ current, profiles }: StoredProfiles, yes: boolean): string {
   const others = Object.keys(profiles).filter(name => name !== current)
   if (others.length === 0 && current === defaultProfile) return 'wb logout    removes its login'

@@ -55,7 +55,10 @@ export default class ServicesCreate extends WbCommand {
     await warnOfProblem(services, made, this.output)
   }
 
-  /** The line that has an agent answer with a new service. The service is made, whatever comes of asking for agents. */
+  /**
+   * Returns the command that makes an agent use the new service. Errors of listing agents are ignored,
+   * because the service exists already.
+   */
   async #bindingLine(workspaceId: string, name: string): Promise<string> {
     const listed = this.client.call(agents.list, { params: { workspaceId }, query: { limit: 2 } })
     const { items } = await listed.catch(() => ({ items: [] }))

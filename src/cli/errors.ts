@@ -1,10 +1,10 @@
-/** The command line was typed in a way that cannot be run; nothing was sent. */
+/** An invalid command line; no request was sent. */
 export class UsageError extends Error {
   override readonly name = 'UsageError'
 
   /**
-   * @param message  states the fact
-   * @param next     lines to type or to know, one each
+   * @param message  description of the problem
+   * @param next     hints: commands or sentences, one per line
    */
   constructor(
     message: string,
@@ -14,17 +14,17 @@ export class UsageError extends Error {
   }
 }
 
-/** The person pressed Ctrl-C, or the process was asked to end. */
+/** The user pressed Ctrl-C, or the process was asked to end. */
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 
-  /** @param message  says what became of the work */
+  /** @param message  state of the interrupted work */
   constructor(message = 'interrupted') {
     super(message)
   }
 }
 
-/** The command did part of its work; what failed was said when it failed. */
+/** A command that ran but failed, for example in a check or in part of its work. Its exit status is 1. */
 export class CommandFailed extends Error {
   override readonly name = 'PartlyFailed'
 

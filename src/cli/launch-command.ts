@@ -6,15 +6,15 @@ import { shellWord } from '../base/shell-word.ts'
 import { type Environment, pathFolders } from './environment.ts'
 import type { Io } from './io.ts'
 
-/** A program and what comes before its own arguments. */
+/** A program, and the arguments that precede those of `wb`. */
 export interface LaunchCommand {
   readonly command: string
   readonly args: readonly string[]
 }
 
 /**
- * How other programs start this one: by its name where that leads here, by npx where it came from there, else by the
- * absolute paths of Node.js and of its own file.
+ * Returns how other programs start `wb`: by name if it is on the PATH, with npx if it was started that way,
+ * else by the absolute paths of Node.js and the script.
  */
 export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): LaunchCommand {
   const program = join(packageRoot(), 'bin', 'run.js')
@@ -24,8 +24,8 @@ export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): Laun
 }
 
 /**
- * Returns the words with which a person starts this program in the working directory: `wb` where that is on the path,
- * `npx workbase` where a package manager started it from a folder that is not, and else `node` with its own file.
+ * Returns what a user types to start this program in the working directory: `wb` if it is on the PATH, `npx
+ * workbase` if a package manager started it, else `node` and the script.
  */
 export function typedProgram({ env, script, cwd }: Pick<Io, 'env' | 'script' | 'cwd'>): string {
   const program = join(packageRoot(), 'bin', 'run.js')
@@ -39,7 +39,10 @@ function isWithin(folder: string, paths: readonly string[]): boolean {
   return paths.some(path => path.split(sep).includes(folder))
 }
 
-/** Whether `wb`, where another program looks for it, is this one; npm puts folders of a project first for itself alone. */
+/**
+ * Returns true if `wb` on the PATH is this program. Folders that npm adds to the PATH for one project are
+ * ignored.
+ */
 function isNamed(program: string, environment: Environment): boolean {
   const name = host.platform === 'win32' ? 'wb.cmd' : 'wb'
   const folder = pathFolders(environment).find(

@@ -11,7 +11,7 @@ import { nearest } from './terminal/nearest.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 
-/** Topics by another name that people type. */
+/** Alternative names of topics. */
 const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
 
 const helpFlags = ['--help', '-h']
@@ -19,8 +19,8 @@ const helpFlags = ['--help', '-h']
 /**
  * Runs one command line and returns its exit status.
  *
- * @param typed  the words after `wb`
- * @param options.plugins  where commands are loaded from; the built ones when omitted
+ * @param typed  words after `wb`
+ * @param options.plugins  plugins to load commands from; the built one by default
  */
 export async function main(
   typed: readonly string[],
@@ -37,7 +37,7 @@ export async function main(
   }
 }
 
-/** A command line, and what it runs with. */
+/** A command line and its dependencies. */
 interface Invocation {
   readonly config: Config
   readonly typed: readonly string[]
@@ -67,7 +67,7 @@ async function dispatch(invocation: Invocation): Promise<number> {
   throw unknown(config, words.slice(0, known + 1))
 }
 
-/** The same words, the command before the flags; a line that shows how where no command is among them. */
+/** Suggests the command line with the command before its flags; an example if there is no command. */
 function inOrder(config: Config, typed: readonly string[]): string {
   const at = typed.findIndex((_, from) => commandOf(config.commandIDs, asNamed(config, typed.slice(from))).id)
   if (at < 0) return 'wb kb list --json'
@@ -94,7 +94,7 @@ function hasVerb(config: Config, topic: readonly string[]): (verb: string) => bo
   return verb => config.commandIDs.includes([...topic, verb].join(':'))
 }
 
-/** The longest run of leading words that is a command. */
+/** Splits the words into the longest command and its arguments. */
 function commandOf(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
   for (let length = Math.min(words.length, 3); length > 0; length--) {
     const id = words.slice(0, length).join(':')
@@ -123,14 +123,14 @@ function unknown(config: Config, words: readonly string[]): UsageError {
   )
 }
 
-/** The first command of a verb that was typed without its topic: `search` for `kb search`. */
+/** Returns the first command for a verb typed without its topic: `kb search` for `search`. */
 function byVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
   const verb = nearest(word, [...new Set(commands.map(verbOf))])
   return verb && commands.find(command => verbOf(command) === verb)
 }
 
-/** Whether a person who has nothing here yet wants this folder searched. */
+/** Returns true if the user has no documents yet and agrees to search this folder. */
 async function firstRun(io: Io): Promise<boolean> {
   const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
   return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerThisFolder(io)

@@ -1,9 +1,9 @@
 import * as Flags from '@oclif/core/flags'
 import type { Clock } from '../../base/clock.ts'
 import { auditActions } from '../../contract/audit-record.ts'
-import { momentPast } from '../terminal/moment.ts'
+import { momentPast } from '../terminal/duration.ts'
 
-/** Which records are meant, of those that a caller may see. */
+/** Flags that filter audit records. */
 export const auditFlags = {
   since: Flags.string({ summary: 'only records since then: 1h, 7d, 2026-01-31', helpValue: 'WHEN' }),
   action: Flags.option({
@@ -14,7 +14,7 @@ export const auditFlags = {
   all: Flags.boolean({ summary: 'records of the whole runtime, not of one workspace' }),
 }
 
-/** The same as the API asks for it. */
+/** Converts the flags to a query of the API. @throws UsageError  `--since` is neither a duration nor a date */
 export function auditQuery(
   { since, action }: { since?: string; action?: (typeof auditActions)[number] },
   clock: Clock,

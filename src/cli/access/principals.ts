@@ -16,7 +16,7 @@ const kind: ResourceKind = {
   create: ['wb access principals create alice'],
 }
 
-/** What can be said of a principal. */
+/** Flags for the fields of a principal. */
 export const principalFlags = {
   label: Flags.string({ summary: 'display name; empty to remove it' }),
   role: Flags.option({
@@ -30,7 +30,7 @@ export const principalFlags = {
   }),
 }
 
-/** The body that the flags make. */
+/** Converts the flags to a request body. */
 export function principalBody(flags: { label?: string; role?: Principal['role']; attribute?: string[] }) {
   return {
     label: flags.label === '' ? null : flags.label,
@@ -61,7 +61,7 @@ export async function findPrincipal(
   return pickResource(named, wanted, { ...kind, one: `principal in workspace ${name}` }, choose)
 }
 
-/** The fields of a principal that a person reads. */
+/** Returns the fields of a principal to show. */
 export function principalFields(principal: Principal): Fields {
   return {
     id: principal.principalId,
@@ -79,7 +79,7 @@ export function attributesOf({ attributes }: Principal): string {
     .join(', ')
 }
 
-/** Whether a workspace knows a principal. */
+/** Returns true if the workspace has this principal. */
 export async function principalExists(
   client: Client,
   workspaceId: string,

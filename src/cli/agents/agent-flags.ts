@@ -15,7 +15,7 @@ import { resolveToolPatterns } from '../find/tool.ts'
 import { parseRule, ruleWords } from '../shown/tool-rule.ts'
 import { samplingFlags } from './sampling-flags.ts'
 
-/** What `create` and `update` say of an agent. */
+/** Flags of `wb agents create` and `wb agents update`. */
 export const agentFlags = {
   description: Flags.string({ summary: 'purpose' }),
   prompt: Flags.string({ summary: 'system prompt', helpValue: 'TEXT' }),
@@ -41,10 +41,10 @@ export const agentFlags = {
 }
 
 /**
- * The rules that are given as `NAME=WORD`; undefined where none is.
+ * Parses the rules of `--rule NAME=WORD`. Returns undefined if there are none.
  *
- * @throws UsageError                     one is not in this form, or could be of several tools
- * @throws WbError agent_tool_unresolved  with what was probably meant
+ * @throws UsageError                     a rule has another format, or its name matches several tools
+ * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
  */
 export async function parseToolRules(
   resolving: ResolveContext,
@@ -78,11 +78,11 @@ const llmServiceKind: ResourceKind = {
 }
 
 /**
- * The id of an LLM service: by id or name, else of the only one, or the one that the person chooses; null where there
- * is none.
+ * Returns the ID of an LLM service by ID or name; without one, that of the only service or the user's
+ * choice. Returns null if there is no service.
  *
  * @throws WbError llm_service_not_found
- * @throws UsageError  several could be meant
+ * @throws UsageError  several services match
  */
 export async function resolveLlmServiceId(
   resolving: ResolveContext,
@@ -98,9 +98,9 @@ export async function resolveLlmServiceId(
 }
 
 /**
- * The ids of knowledge bases that are named, in their order; undefined where none is.
+ * Returns the IDs of the named knowledge bases in order, or undefined if none is named.
  *
- * @throws WbError knowledge_base_not_found  with what was probably meant
+ * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests a similar name
  */
 export async function resolveKnowledgeBaseIds(
   { client }: ResolveContext,

@@ -2,7 +2,7 @@ import { singleQuoted } from '../../base/shell-word.ts'
 import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion-spec.ts'
 
 /**
- * A script that completes `wb` and `workbase` in bash.
+ * Returns a completion script for bash.
  *
  * @see https://www.gnu.org/software/bash/manual/html_node/Programmable-Completion.html
  */
@@ -60,7 +60,7 @@ complete -o default -F _wb wb workbase
 `
 }
 
-/** Nothing that is known: not even files. */
+/** Shell code for a value that cannot be completed, not even with file names. */
 const nothing = 'compopt +o default 2>/dev/null; return 0'
 
 function valueCases(path: string, { names, value }: CompletedFlag): string[] {
@@ -68,7 +68,7 @@ function valueCases(path: string, { names, value }: CompletedFlag): string[] {
   return [`${names.map(name => `${path}${singleQuoted(` ${name}`)}`).join(' | ')}) ${follow(value)} ;;`]
 }
 
-/** Files and folders are what bash completes by itself. */
+/** Returns shell code for a value. Bash completes files and folders by default. */
 function follow(follows: CompletedValue): string {
   if (follows === 'text') return nothing
   return typeof follows === 'string' ? 'return 0' : `words=${list(follows)}`

@@ -2,38 +2,38 @@ import type { Config } from '@oclif/core/config'
 
 type Loadable = Config['commands'][number]
 
-/** What can follow a flag or a command: one of a few words, the name of a file or a folder, or nothing that is known. */
+/** Possible values of a flag or argument: fixed words, a file, a folder, or any text. */
 export type CompletedValue = readonly string[] | 'file' | 'folder' | 'text'
 
 export interface CompletedFlag {
-  /** With its dashes, the long one first. */
+  /** Names with dashes, the long one first. */
   readonly names: readonly string[]
   readonly summary: string
-  /** Undefined: it takes no value. */
+  /** Undefined for a flag without a value. */
   readonly value: CompletedValue | undefined
   readonly isMultiple: boolean
 }
 
-/** A word that leads on from a topic. */
+/** A command or subtopic of a topic. */
 export interface CompletedWord {
   readonly word: string
   readonly summary: string
 }
 
 export interface CompletedTopic {
-  /** As it is typed: `mcp servers`; empty for the first word. */
+  /** Path as typed, such as `mcp servers`; empty for the first word. */
   readonly path: string
   readonly words: readonly CompletedWord[]
 }
 
 export interface CompletedCommand {
   readonly path: string
-  /** Those that not every command has. */
+  /** Flags that are specific to the command. */
   readonly flags: readonly CompletedFlag[]
   readonly operand: CompletedValue
 }
 
-/** Everything that is completed: what the manifest of the commands says. */
+/** Everything that can be completed, from the command manifest. */
 export interface CompletionSpec {
   readonly topics: readonly CompletedTopic[]
   readonly commands: readonly CompletedCommand[]
@@ -93,7 +93,7 @@ function fileOf(helpValue: string | undefined): CompletedValue {
   return helpValue === 'FILE' ? 'file' : 'text'
 }
 
-/** What the words after a command are; those of the first that says so. */
+/** Returns the possible values of the first argument that has any. */
 function operandOf({ args }: Loadable): CompletedValue {
   for (const { name, options } of Object.values(args)) {
     if (options) return options

@@ -1,7 +1,7 @@
 import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion-spec.ts'
 
 /**
- * A script that completes `wb` and `workbase` in fish 3.4 and later.
+ * Returns a completion script for fish 3.4 and later.
  *
  * @see https://fishshell.com/docs/current/completions.html
  */
@@ -64,7 +64,7 @@ function line(condition: string, words: readonly string[], summary: string): str
   return ['complete', '-c', 'wb', ...when, ...words, ...about].join(' ')
 }
 
-/** A text as a word of fish. */
+/** Quotes a text for fish. */
 function quoted(text: string): string {
   return `'${text.replace(/['\\]/g, '\\$&')}'`
 }

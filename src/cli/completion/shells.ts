@@ -10,14 +10,14 @@ type Shell = keyof typeof scripts
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
-/** The line by which each shell has the script from now on. */
+/** Command by shell that installs the script permanently. */
 export const installCommands: Readonly<Record<Shell, string>> = {
   bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
   zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
   fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
 }
 
-/** What a person types to have the script, who would not read it. */
+/** Returns instructions for loading the script, shown in a terminal instead of the script. */
 export function installInstructions(shell: Shell): string[] {
   const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
@@ -29,16 +29,12 @@ export function installInstructions(shell: Shell): string[] {
   ]
 }
 
-/** The script of a shell, from the commands that there are. */
+/** Returns the completion script of a shell. */
 export function completionScript(shell: Shell, config: Pick<Config, 'commands' | 'topics'>): string {
   return scripts[shell](completionSpec(config))
 }
 
-/**
- * The shell that is named, else the person's.
- *
- * @throws UsageError  nothing says which, or it is another one
- */
+/** Returns the named shell, else the login shell. @throws UsageError  the shell is unknown or not supported */
 export function chooseShell(named: string | undefined, environment: Environment): Shell {
   const shell = named ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell

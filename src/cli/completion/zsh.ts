@@ -2,7 +2,7 @@ import { singleQuoted } from '../../base/shell-word.ts'
 import type { CompletedFlag, CompletedTopic, CompletedValue, CompletionSpec } from './completion-spec.ts'
 
 /**
- * A script that completes `wb` and `workbase` in zsh: read in, or as a file `_wb` of the function path.
+ * Returns a completion script for zsh, to be sourced or stored as `_wb` in the function path.
  *
  * @see https://zsh.sourceforge.io/Doc/Release/Completion-System.html
  */
@@ -50,7 +50,7 @@ function topicCase({ path, words }: CompletedTopic): string {
   return `    ${singleQuoted(path ? ` ${path}` : '')}) offered=(${offered.join(' ')}) ;;`
 }
 
-/** How `_arguments` is told of a flag; of two names either rules out the other. */
+/** Returns the `_arguments` specification of a flag. Its two names exclude each other. */
 function flagSpecs({ names, summary, value, isMultiple }: CompletedFlag): string[] {
   const others = isMultiple ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
   const about = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`

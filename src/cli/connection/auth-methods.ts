@@ -12,33 +12,33 @@ import { parseJson } from './raw-call.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
 import { withResponseTimeout } from './response-timeout.ts'
 
-/** What a runtime says of how callers prove who they are to it. */
+/** Authentication methods of a runtime, as it reports them. */
 export interface AuthMethods {
   readonly modes: { readonly apiKey: boolean; readonly oidc: boolean; readonly device: boolean }
-  /** Where a browser signs in; null where none does. */
+  /** Path for browser sign-in; null if it is not supported. */
   readonly loginPath: string | null
 }
 
 export interface RuntimeAuthMethods extends AuthMethods {
-  /** It is a server that said so, and not the configuration of this command. */
+  /** True if a server reported them; false if they come from the local configuration. */
   readonly isServer: boolean
 }
 
-/** Whoever calls may: nobody is asked who they are. */
+/** Returns true if the runtime requires no credential. */
 export function requiresNoCredential({ modes }: Pick<AuthMethods, 'modes'>): boolean {
   return !modes.apiKey && !modes.oidc
 }
 
-/** API keys are not looked at; undefined where nothing says which ways in there are. */
+/** Returns true if the runtime accepts access tokens only, and no API keys. Returns false if unknown. */
 export function acceptsTokensOnly(ways: AuthMethods | undefined): ways is AuthMethods {
   return ways?.modes.oidc === true && !ways.modes.apiKey
 }
 
 /**
- * Ask which ways in there are. An operator works beside the server of the data directory, which may run on another
- * configuration than this command; then the server is asked, as it is what callers meet.
+ * Returns the authentication methods of a runtime. With `--as-operator`, asks the server of the data
+ * directory if one runs, because callers use that server.
  *
- * @returns undefined where nothing says so
+ * @returns undefined if they cannot be determined
  */
 export async function findAuthMethods(
   profile: Profile,
@@ -74,10 +74,10 @@ async function askServer(
 }
 
 /**
- * Ask a runtime how people sign in. Every runtime says so, to everybody.
+ * Requests the authentication methods of a runtime. No credential is required.
  *
- * @param profile  whose runtime it is
- * @throws Unreachable  what answers is no runtime
+ * @param profile  profile of the runtime, for messages
+ * @throws Unreachable  the server is not a runtime
  */
 export async function fetchAuthMethods(client: Client, profile: Profile): Promise<AuthMethods> {
   const { method, path } = auth.config

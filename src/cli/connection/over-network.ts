@@ -11,24 +11,24 @@ import type { Io } from '../io.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { formatRetry, withRequestLog } from './request-log.ts'
 
-/** What is heard on the way to a runtime. */
+/** Observers of a network connection. */
 export interface NetworkObserver {
-  /** Takes a block a request; undefined where nobody asked for them. */
+  /** Receives a log entry for each request. */
   wire?: (block: string) => void
-  /** Takes a line, once, where the runtime is of another version. */
+  /** Receives one message if the runtime has another version. */
   otherVersion?: (line: string) => void
 }
 
-/** Where a runtime answers, and the certificate (PEM) of one on this machine. */
+/** Address of a runtime, and its certificate (PEM) if it is on this machine. */
 interface Place {
   readonly url: string
   readonly certificate?: string
 }
 
 /**
- * The way to a runtime that answers on the network.
+ * Connects to a runtime over the network.
  *
- * @throws UsageError  the environment names a proxy that is none, or a file of certificates that cannot be read
+ * @throws UsageError  a proxy address is invalid, or a certificate file cannot be read
  */
 export function connectOverNetwork(
   { url, certificate }: Place,
@@ -46,7 +46,7 @@ export function connectOverNetwork(
   return { fetch: otherVersion ? withVersionCheck(logged, otherVersion) : logged, close }
 }
 
-/** What a runtime on this machine is reached by is nobody else's matter: no proxy is asked. */
+/** Returns the connection settings. Proxies are not used for this machine. */
 function reaching(
   { protocol, hostname }: URL,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
@@ -59,7 +59,10 @@ function reaching(
   }
 }
 
-/** Node itself trusts `NODE_EXTRA_CA_CERTS`, but only where nothing else is named. */
+/**
+ * Reads additional certificates. Node ignores `NODE_EXTRA_CA_CERTS` if other authorities are given, so both
+ * files are read.
+ */
 function certificatesIn(
   { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS }: ConnectionSettings['authorities'],
   cwd: string,
@@ -80,7 +83,7 @@ function contentOf(name: string, path: string): string {
   }
 }
 
-/** Compare the version of the first answer that says one. */
+/** Reports once if the `x-workbase-version` of a response differs. */
 function withVersionCheck(fetch: Fetch, tell: (line: string) => void): Fetch {
   let compared = false
   return async (url, outgoing) => {
@@ -92,7 +95,7 @@ function withVersionCheck(fetch: Fetch, tell: (line: string) => void): Fetch {
   }
 }
 
-/** Patches change no interface. */
+/** Returns a message if the minor versions differ; patch versions are compatible. */
 function versionLine(theirs: string | null): string | undefined {
   const ours = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/

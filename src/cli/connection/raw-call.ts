@@ -3,7 +3,7 @@ import { failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { UsageError } from '../errors.ts'
 
-/** A route of any runtime, as a person types it. */
+/** A request as given on the command line. */
 export interface TypedCall {
   method: string
   path: string
@@ -11,7 +11,7 @@ export interface TypedCall {
   body?: string
 }
 
-/** What the transport says itself of how a request travels. */
+/** Headers that the transport sets. */
 const ofTheTransport = new Set(['content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
@@ -28,9 +28,9 @@ export function parseMethod(typed: string): string {
 }
 
 /**
- * Headers from `Name: value` texts.
+ * Parses headers in the format `Name: value`. Messages do not contain values, which may be secret.
  *
- * @throws UsageError one has no colon, or cannot be sent; its value is not shown, as it may be a credential
+ * @throws UsageError  a header has another format, or cannot be sent
  */
 export function parseHeaders(headers: readonly string[]): Record<string, string> {
   const pairs = headers.map(header => {
@@ -46,9 +46,9 @@ export function parseHeaders(headers: readonly string[]): Record<string, string>
 }
 
 /**
- * All items of a list, by following `nextCursor`.
+ * Returns all items of a list route, across pages.
  *
- * @throws UsageError the method is not GET, or the route does not answer in pages
+ * @throws UsageError  the method is not GET, or the route does not return pages
  */
 export async function fetchAllPages(
   client: Client,
@@ -77,7 +77,7 @@ function pageOf(path: string, text: string): { items: unknown[]; nextCursor: str
   throw new UsageError(`${path} does not return pages`, ['leave out --pages'])
 }
 
-/** The value of a JSON text; undefined when it is none. */
+/** Parses JSON; returns undefined for invalid JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text)

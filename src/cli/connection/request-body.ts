@@ -4,9 +4,9 @@ import type { Io } from '../io.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /**
- * A body from the command line: the text itself, `@file`, or `-` for stdin.
+ * Returns a request body from the command line: the text, the content of `@FILE`, or stdin for `-`.
  *
- * @throws UsageError the file cannot be read
+ * @throws UsageError  the file cannot be read
  */
 export async function readRequestBody(
   given: string,

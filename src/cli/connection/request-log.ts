@@ -3,7 +3,7 @@ import { redact } from '../../base/redact.ts'
 import type { Fetch, Outgoing } from '../../client/fetch.ts'
 import type { Retry } from '../../client/node/retries.ts'
 
-/** Headers whose values nobody is shown, whatever they look like. */
+/** Names of headers whose values are always redacted. */
 const secret = /cookie|auth|token|secret|key|passw|session/i
 const hidden = '[redacted]'
 
@@ -35,7 +35,7 @@ export function withRequestLog(
   }
 }
 
-/** A request is sent again. */
+/** Formats a log entry for a retry. */
 export function formatRetry({ why, waitMs }: Retry): string {
   return `< ${why}; sent again in ${waitMs} ms`
 }
@@ -51,7 +51,7 @@ function lines(side: string, headers: Readonly<Record<string, string>>): string[
   )
 }
 
-/** What follows the path of an address that an answer sends on to: states, codes and tokens of sign-ins go there. */
+/** Removes the query and fragment of a redirect target, which can contain tokens of a sign-in. */
 function withoutQuery(name: string, value: string): string {
   return /^(?:content-)?location$/i.test(name) ? value.replace(/([?#]).*$/s, `$1${hidden}`) : value
 }

@@ -18,36 +18,36 @@ import { trustCreatedDataDir } from '../trust/created-data-dir.ts'
 import { untrustedFileMessage } from '../trust/trust-lines.ts'
 import { connectOverNetwork, type NetworkObserver } from './over-network.ts'
 
-/** The runtime that a command talks to. */
+/** The runtime of a command. */
 export interface ResolvedRuntime {
   readonly kind: 'named' | 'server' | 'process'
   readonly baseUrl: string
   /** Announcement of a `server`. */
   readonly announcement?: Announcement
   readonly fetch: Fetch
-  /** Finish work that the command made due. */
+  /** Finishes background work that the command caused. */
   settle(options: { signal: AbortSignal; progress: Progress }): Promise<void>
-  /** How much of it is left. */
+  /** Returns the number of remaining tasks. */
   pending(): Promise<number>
   close(): Promise<void>
 }
 
-/** Requests inside this process carry a host that every runtime takes for its own. */
+/** Origin of requests in this process, which every runtime accepts as its own. */
 const inProcessUrl = 'http://localhost'
 
 const nothingDue = { settle: async () => {}, pending: async () => 0 }
 
-/** What a runtime and the way to it tell a person. */
+/** Receives messages about the runtime and the connection. */
 export interface RuntimeReporter extends NetworkObserver {
   note(text: string): void
   voice: Voice
 }
 
 /**
- * The runtime of a profile where it is another process: the one that is named, else the `wb serve` of the data
- * directory. Its operator always works in this process.
+ * Returns the runtime of a profile if it is in another process: the one at its address, else the `wb serve`
+ * of the data directory. The operator always works in this process.
  *
- * @returns undefined where it would be this process
+ * @returns undefined if it is in this process
  * @see docs/security.md#rule-5, docs/security.md#rule-6, docs/security.md#rule-8
  */
 export async function findRemoteRuntime(

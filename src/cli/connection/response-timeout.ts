@@ -3,13 +3,12 @@ import { abortWith } from '../../base/deadline.ts'
 import type { Fetch } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 
-/** For a whole answer, also one that comes drop by drop. */
+/** Maximum time for a whole response, in milliseconds. */
 const answerTimeoutMs = 30_000
 
 /**
- * Requests about signing in, which hold no command for ever: a connection that is never silent has no other bound.
- *
- * A request, and the text of its answer, throw Unreachable when it is not there in time.
+ * Limits the total time of requests for sign-in. Such a request, and the text of its response, throw
+ * Unreachable after {@link answerTimeoutMs}.
  */
 export function withResponseTimeout(fetch: Fetch, clock: Clock = systemClock): Fetch {
   return async (url, request) => {

@@ -4,7 +4,7 @@ import { readConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
 /**
- * Where `wb serve` of a profile would answer, by its configuration.
+ * Returns the address that `wb serve` would use, according to the configuration.
  *
  * @throws validation_error  see `readConfig`
  */

@@ -31,10 +31,10 @@ const renewalTimeoutMs = 30_000
 /** Field that commands always send, and that older runtimes may ignore. */
 const fieldOfCommands = 'includeCoverage'
 
-/** One command's connection to its runtime, made at the first call. */
+/** The connection of one command to its runtime, opened at the first call. */
 export class Session {
   readonly client: Client
-  /** The same runtime, to which no credential is sent. */
+  /** Client that sends no credential. */
   readonly anonymousClient: Client
   #runtime: Promise<ResolvedRuntime> | undefined
   #elsewhere: Promise<ResolvedRuntime | undefined> | undefined
@@ -56,42 +56,46 @@ export class Session {
     this.anonymousClient = this.#connect((path, request) => this.#deliver(path, request))
   }
 
-  /** The same runtime, to which this token is sent. */
+  /** Returns a client that sends the given token. */
   clientWithToken(token: string): Client {
     return this.#connect((path, request) => this.#deliver(path, withBearer(request, token)))
   }
 
-  /**
-   * What this command sends to say who is calling.
-   *
-   * @throws UsageError  `--credential` names what is not there
-   */
+  /** Returns the credential to send. @throws UsageError  the kind that `--credential` names is not available */
   get credential(): CredentialSelection {
     this.#credential ??= chooseCredential(this.profile, findLogin(this.profile))
     return this.#credential
   }
 
-  /** The tokens of the login that is sent; undefined where none is. */
+  /** Returns the token store of the login in use; undefined without a login. */
   get tokenStore(): TokenStore | undefined {
     const { used } = this.credential
     if (used?.from === 'wb login') this.#kept ??= this.#keptTokensOf(used.login)
     return this.#kept
   }
 
-  /** @throws KeychainUnavailable, UsageError, WbError unauthorized */
+  /**
+   * Returns the token to send; undefined without a credential.
+   *
+   * @throws KeychainUnavailable, UsageError, WbError unauthorized
+   */
   async token(): Promise<string | undefined> {
     if (this.refusal?.namesRuntime) throw this.refusal.error
     const { used } = this.credential
     return used?.from === 'WB_API_KEY' ? used.token : this.tokenStore?.token()
   }
 
-  /** @throws what the files of the working directory give as a reason to go nowhere */
+  /**
+   * Returns the runtime, and opens it at the first call.
+   *
+   * @throws UsageError  untrusted files of the working directory select it
+   */
   runtime(): Promise<ResolvedRuntime> {
     this.#runtime ??= this.#open()
     return this.#runtime
   }
 
-  /** The same where it is another process; where it would be this one, nothing is opened. */
+  /** Returns the runtime if it is in another process. Does not open a runtime in this process. */
   remoteRuntime(): Promise<ResolvedRuntime | undefined> {
     this.#elsewhere ??= findRemoteRuntime(this.profile, this.io, this.#telling)
     return this.#elsewhere
@@ -111,20 +115,20 @@ export class Session {
     this.#elsewhere = undefined
   }
 
-  /** The runtime that was talked to; undefined when none was. */
+  /** Returns the runtime that was used so far, or undefined. */
   async usedRuntime(): Promise<ResolvedRuntime | undefined> {
     return this.#runtime?.catch(() => undefined)
   }
 
-  /** How callers sign in at the runtime; undefined where nothing says so. */
+  /** Returns the authentication methods of the runtime; undefined if unknown. */
   async authMethods(): Promise<RuntimeAuthMethods | undefined> {
     return findAuthMethods(this.profile, this.io, await this.runtime())
   }
 
   /**
-   * Finish what is due and let the runtime go. Without `wait`, work that is due is left to the next process.
+   * Finishes background work and closes the runtime. Without `wait`, the work is left for the next process.
    *
-   * @returns how much was left
+   * @returns number of remaining tasks
    */
   async end(options: { wait: boolean; signal: AbortSignal; progress: Progress }): Promise<number> {
     const runtime = await (this.#runtime ?? this.#elsewhere)?.catch(() => undefined)
@@ -171,7 +175,10 @@ export class Session {
     if (names.length > 0) this.output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`)
   }
 
-  /** With the credential. A login that the runtime does not accept any more is renewed once, and the request repeated. */
+  /**
+   * Sends a request with the credential. If the runtime rejects a login, renews it and repeats the request
+   * once.
+   */
   async #send(path: string, request: Outgoing): Promise<Incoming> {
     const [, token] = await Promise.all([this.runtime(), this.token()])
     if (token === undefined) return this.#deliver(path, request)
@@ -186,7 +193,10 @@ export class Session {
     return (path.startsWith('/auth/') ? withResponseTimeout(fetch) : fetch)(baseUrl + path, request)
   }
 
-  /** It is not called off with the command: what the provider has handed out already would be lost, and the login with it. */
+  /**
+   * Renews a login. Is not aborted with the command, because the provider may already have replaced the old
+   * token.
+   */
   async #renew(refreshToken: string): Promise<DeviceTokens> {
     const body = { refresh_token: refreshToken }
     const ask = (signal: AbortSignal) => this.anonymousClient.call(auth.deviceRefresh, { body }, { signal })

@@ -8,19 +8,19 @@ export type Credential =
   | { readonly kind: CredentialChoice; readonly from: 'WB_API_KEY'; readonly token: string }
   | { readonly kind: CredentialChoice; readonly from: 'wb login'; readonly login: StoredLogin }
 
-/** What is sent, and what is not. */
+/** The credential to send, and the available ones that are not sent. */
 export interface CredentialSelection {
   readonly used: Credential | undefined
   readonly others: readonly Credential[]
-  /** Why that one, in words; undefined where there was nothing to choose. */
+  /** Reason for the choice; undefined if there was only one. */
   readonly why: string | undefined
 }
 
 /**
- * The credential that is sent: what `--credential` says, else a bearer token before a key, else the environment before
- * what is stored. Who acts as the operator sends none.
+ * Selects the credential to send: the one that `--credential` names, else an access token before a key,
+ * else `WB_API_KEY` before a stored login. The operator sends no credential.
  *
- * @throws UsageError  there is none of the kind that was asked for
+ * @throws UsageError  no credential of the requested kind is available
  * @see docs/requirements.md#S5.8-03
  */
 export function chooseCredential(profile: Profile, login: StoredLogin | undefined): CredentialSelection {
@@ -40,7 +40,10 @@ function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Creden
   return found
 }
 
-/** Whatever is no key is taken for a token of the identity provider. */
+/**
+ * Returns the kind of a token. Tokens without the prefix of API keys are access tokens of the identity
+ * provider.
+ */
 export function credentialKind(token: string): CredentialChoice {
   return token.startsWith('wb_live_') ? 'key' : 'login'
 }

@@ -3,9 +3,9 @@ import type { Profile } from '../settings/profile.ts'
 import { withLock } from '../settings/with-lock.ts'
 
 /**
- * Work on the logins of this person, alone among all commands: to renew one, to keep one, to forget one.
+ * Runs work on the stored logins while no other command does.
  *
- * @throws UsageError, Unreachable  see `aloneWith`
+ * @throws UsageError, Unreachable  see `withLock`
  */
 export function withLoginsLock<T>(
   { settingsDir }: Pick<Profile, 'settingsDir'>,

@@ -5,27 +5,30 @@ import { WbError } from '../../contract/errors.ts'
 import type { Keychain } from '../../keychain/keychain.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** What a keychain entry holds, as JSON. */
+/** Content of a keychain entry, as JSON. */
 export interface StoredTokens {
   readonly token: string
-  /** Good for `/auth/device/refresh` alone; none for a key. */
+  /** Token for `/auth/device/refresh`; undefined for an API key. */
   readonly refreshToken?: string
-  /** When the token ends, in milliseconds since 1970; left out where nothing says so. */
+  /** Expiration in milliseconds since 1970; undefined if unknown. */
   readonly expiresAt?: number
-  /** From when on it is renewed. */
+  /** Time from which the token is renewed, in milliseconds since 1970. */
   readonly renewAt?: number
 }
 
-/** A token is renewed this long before its end, or in the last quarter of a shorter life. */
+/**
+ * Time before its expiration at which a token is renewed. Tokens of a short lifetime are renewed in its
+ * last quarter.
+ */
 const renewBeforeMs = 60_000
 
-/** Nothing is good for longer: ten years. */
+/** Maximum lifetime of a token: ten years. */
 const lifeSecondsMax = 315_360_000
 
 /**
- * What the runtime handed out, as it is kept.
+ * Validates tokens from the runtime, and converts them to the stored format.
  *
- * @throws Unreachable  it is nothing that could be sent
+ * @throws Unreachable  the tokens are malformed
  */
 export function parseTokens(issued: DeviceTokens, nowMs: number): StoredTokens {
   const { access_token: token, refresh_token: refreshToken, expires_in: seconds } = issued
@@ -52,29 +55,29 @@ function isToken(value: unknown): boolean {
 export interface TokenStoreOptions {
   readonly keychain: Pick<Keychain, 'getPassword' | 'setPassword'>
   readonly account: string
-  /** Says how to sign in again. */
+  /** Command that signs in again. */
   readonly loginLine: string
   readonly clock: Clock
-  /** Alone among all processes of this person. */
+  /** Runs work while no other process of this user changes logins. */
   withLock<T>(work: () => Promise<T>): Promise<T>
   renew(refreshToken: string): Promise<DeviceTokens>
 }
 
-/** Name of all entries in keychains. */
+/** Service name of all keychain entries. */
 export const keychainService = 'workbase'
 
-/** The tokens of a stored login, renewed when they end. */
+/** Tokens of a stored login, which are renewed before they expire. */
 export class TokenStore {
   #read: Promise<StoredTokens> | undefined
 
   constructor(private readonly parts: TokenStoreOptions) {}
 
   /**
-   * A token that is good for a request now. Near its end it is renewed first, by one process for all.
+   * Returns a token for a request. Renews it if it is about to expire; only one process does so at a time.
    *
-   * @param refused  a token that the runtime did not accept, which is renewed, if it can be, whatever its end
+   * @param refused  token that the runtime rejected; it is renewed even if it has not expired
    * @throws KeychainUnavailable
-   * @throws WbError unauthorized  the entry is gone, or the login has ended
+   * @throws WbError unauthorized  the entry is missing, or the login has ended
    */
   async token(refused?: string): Promise<string> {
     const { clock } = this.parts
@@ -92,13 +95,13 @@ export class TokenStore {
     return (await renewed).token
   }
 
-  /** What is in the keychain. */
+  /** Returns the stored tokens without renewing them. */
   async tokens(): Promise<StoredTokens> {
     this.#read ??= this.#stored()
     return this.#read
   }
 
-  /** Another process may have been quicker: its token is as good. */
+  /** Renews the tokens, unless another process has done so in the meantime. */
   async #renewed(before: StoredTokens): Promise<StoredTokens> {
     const { keychain, account, clock, renew } = this.parts
     const now = await this.#stored()
@@ -141,7 +144,7 @@ export class TokenStore {
   }
 }
 
-/** A provider that does not rotate its refresh tokens sends none. */
+/** Returns the previous refresh token, for providers that do not issue a new one. */
 function previousRefreshToken({ refreshToken }: StoredTokens): Partial<StoredTokens> {
   return refreshToken === undefined ? {} : { refreshToken }
 }

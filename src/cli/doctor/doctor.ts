@@ -4,6 +4,15 @@ import type { Session } from '../connection/session.ts'
 import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { type Check, type CheckRun, type Finding, runCheck, skipped } from './check.ts'
+import {
+  checkCredential,
+  checkRuntime,
+  checkVersion,
+  fetchDateHeader,
+  type RuntimeEndpoint,
+  runtimeTimeoutFinding,
+  skipIfSignedOut,
+} from './check-runtime.ts'
 import { clockSkewFinding, measureClockSkew } from './clock.ts'
 import { checkDataDir, checkSecretFiles } from './files.ts'
 import { checkFolderTrust } from './folder.ts'
@@ -15,15 +24,6 @@ import {
   checkLlmServices,
   checkLocalChatProvider,
 } from './providers.ts'
-import {
-  checkCredential,
-  checkRuntime,
-  checkVersion,
-  fetchDateHeader,
-  type RuntimeEndpoint,
-  runtimeTimeoutFinding,
-  skipIfSignedOut,
-} from './runtime.ts'
 import { checkNode, checkPort, checkServerLock, configFindings } from './this-machine.ts'
 import { checkToolServers } from './tool-servers.ts'
 import { type ValidatedConfig, validateConfig } from './validate-config.ts'

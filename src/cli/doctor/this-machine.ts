@@ -7,7 +7,7 @@ import { shellWord } from '../../base/shell-word.ts'
 import { findPortHolder } from '../connection/port-holder.ts'
 import type { Announcement } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { ago } from '../terminal/moment.ts'
+import { ago } from '../terminal/duration.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 import type { ValidatedConfig } from './validate-config.ts'
 

@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts'
 import { everything } from '../../client/client.ts'
 import { type Conversation, conversations } from '../../contract/conversations.ts'
 import { limits } from '../../contract/limits.ts'
-import { ago } from '../terminal/moment.ts'
+import { ago } from '../terminal/duration.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
 const conversationKind: ResourceKind = {

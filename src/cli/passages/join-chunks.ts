@@ -14,12 +14,11 @@ export interface JoinedText {
 }
 
 /**
- * Joins slices of a text that overlap by lengths that are not known.
+ * Joins slices of a text whose overlaps are unknown. If lines repeat, several overlaps are possible. The
+ * longest one up to a limit is used, with the limit that reproduces the hash of the text, else the most
+ * likely limit.
  *
- * Where lines repeat, two slices may seem to overlap by several lengths. The longest one up to a limit is taken for all
- * of them. The limit is the one with which the text has its hash, or else the most plausible one.
- *
- * @param contentHash  SHA-256 of the text in hexadecimal; null where it is not known or the last slices are missing
+ * @param contentHash  SHA-256 of the text in hexadecimal; null if it is unknown, or the last slices are missing
  */
 export function joinChunks(chunks: readonly string[], contentHash: string | null): JoinedText {
   const overlaps = chunks.map((chunk, at) => (at === 0 ? [] : overlapsOf(chunks[at - 1]!, chunk)))

@@ -58,7 +58,7 @@ function isCitation(name: string): boolean {
   return citation.test(name)
 }
 
-/** Returns the passage with a number such as `2` or `[2]` in the last search; undefined if there is none. */
+/** Returns the passage with a number such as `2` or `[2]` in the last search, or undefined. */
 function citedHit(profile: Profile, reference: string): CitedHit | undefined {
   const number = citation.exec(reference)?.[1]
   if (number === undefined) return undefined

@@ -9,7 +9,7 @@ import { matchesIn, stemsOf } from './matches.ts'
 
 const barSteps = 5
 const excerptLines = 3
-/** Longer lines are hard to read. */
+/** Maximum width of a card; longer lines are hard to read. */
 const widthMax = 100
 const widthMin = 24
 const indent = '     '
@@ -32,10 +32,10 @@ export function formatMeasures({ coverage, score }: Pick<Passage, 'coverage' | '
   return score.toFixed(4) + share
 }
 
-/** Names of knowledge bases by id, where passages come from several. */
+/** Names of knowledge bases by ID, if passages come from several. */
 export type BaseNames = ReadonlyMap<string, string>
 
-/** Passages: cards in a terminal, tab-separated lines in a pipe. */
+/** Prints passages: as cards in a terminal, as tab-separated lines in a pipe. */
 export function printPassages(
   output: Output,
   question: string,
@@ -101,7 +101,7 @@ function measured({ style }: Pick<Output, 'style'>, passage: Passage, explain: b
   return { text: before + bar, cells: before.length + barSteps }
 }
 
-/** What is shown of a passage, and the section that it stands in where it is Markdown. */
+/** Returns an excerpt of a passage, and the title of its section in a Markdown document. */
 export function excerptWithSection(
   passage: Passage,
   stems: ReadonlySet<string>,
@@ -124,24 +124,27 @@ export function excerptWithSection(
   return { lines: excerpt(without, stems, room, lineStarts), section: title }
 }
 
-/** Whether a passage is of a file in Markdown. */
+/** Returns true if the document is a Markdown file. */
 export function isOfMarkdown({ document }: Pick<Passage, 'document'>): boolean {
   return isMarkdown(sourceOf(document) ?? '')
 }
 
-/** What the document of a passage is called, fit for a terminal. */
+/** Returns the document title of a passage as one line of plain text. */
 export function passageTitle({ document, id }: Pick<Passage, 'document' | 'id'>): string {
   return plainLine(document ? documentName(document) : id)
 }
 
-/** Where a passage stands: the file and the chunk. */
+/** Returns the file name and chunk number of a passage. */
 export function passageLocation({ document, chunkIndex }: Pick<Passage, 'document' | 'chunkIndex'>): string {
   const source = sourceOf(document)
   const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
   return place.filter(Boolean).join(' · ')
 }
 
-/** The same with the id. A narrow terminal has that on a line of its own, so that it can be copied whole. */
+/**
+ * Returns the location with the ID. In a narrow terminal, the ID is on a separate line, so that it can be
+ * copied.
+ */
 function sourceLines(passage: Passage, width: number, names: BaseNames | undefined): string[] {
   const { documentId, id, knowledgeBaseId } = passage
   const words = [names?.get(knowledgeBaseId), passageLocation(passage)].filter(Boolean).join(' · ')

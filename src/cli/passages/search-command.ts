@@ -13,7 +13,7 @@ import { printPassages } from './print-passages.ts'
 import { type Mode, modeNames, rankingOf } from './request.ts'
 import type { WorkspaceScope } from './workspace-scope.ts'
 
-/** Flags of everything that searches. */
+/** Flags of search commands. */
 export const searchFlags = {
   limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'maximum number of passages' }),
   mode: Flags.option({ options: modeNames })({ summary: 'ranking method' }),
@@ -27,7 +27,7 @@ export const searchFlags = {
   explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
 }
 
-/** What these flags say. */
+/** Values of {@link searchFlags}. */
 interface Narrowed {
   readonly limit: number
   readonly mode?: Mode
@@ -39,16 +39,16 @@ interface Narrowed {
   readonly explain: boolean
 }
 
-/** @throws UsageError  the text is no number from 0 to 1 */
+/** Parses a number from 0 to 1. @throws UsageError */
 function share(text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (value >= 0 && value <= 1) return value
   throw new UsageError(`--lexical-weight takes a number from 0 to 1, not "${text}"`)
 }
 
-/** A command that finds passages and shows them. */
+/** Base class of search commands. */
 export abstract class SearchCommand extends WbCommand {
-  /** The question, from the person where the command line has none. */
+  /** Returns the question, or prompts for it. */
   protected async question(typed: string | undefined): Promise<string> {
     const missing = 'QUESTION is missing: question, in words or a sentence'
     return typed ?? this.ask('What do you want to know?', missing)
@@ -75,7 +75,7 @@ export abstract class SearchCommand extends WbCommand {
   }
 }
 
-/** The id of the saved filter that a search names; none where it names none, or looks everywhere, as filters belong to a base. */
+/** Returns the ID of the saved filter; undefined if none is given, or for all knowledge bases. */
 async function savedFilterId(
   resolving: Pick<ResolveContext, 'client' | 'choose'>,
   base: KnowledgeBase | WorkspaceScope,

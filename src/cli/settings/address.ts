@@ -3,16 +3,16 @@ import { speaksTlsCode, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../errors.ts'
 
-/** Who named an address: a flag or argument, the environment, or what is stored. */
+/** Source of an address. `profile` is a stored one. */
 export type AddressSource = '--url' | 'WB_URL' | 'profile'
 
-/** Another address than the one that was named, and what the same command needs besides to go there. */
+/** An address to suggest, and a flag that it requires. */
 export interface SuggestedAddress {
   readonly url: string
   readonly flag?: '--insecure-http'
 }
 
-/** An address that leads to no runtime, or to which nothing secret may be sent. */
+/** An invalid address of a runtime, or one to which secrets must not be sent. */
 export class WrongAddress extends UsageError {
   /** @param suggestions  addresses that would do, the best one last */
   constructor(
@@ -26,7 +26,7 @@ export class WrongAddress extends UsageError {
   }
 }
 
-/** What was probably meant by an address without a scheme. */
+/** Suggests an address for one without a scheme. */
 function suggestScheme(address: string): string {
   const [, host] = /^([\w-]+(?:\.[\w-]+)*)(?::\d+)?$/.exec(address) ?? []
   if (host !== undefined && isLoopback(host)) return `http://${address}`
@@ -34,10 +34,10 @@ function suggestScheme(address: string): string {
 }
 
 /**
- * The address of a runtime, without slashes at its end.
+ * Parses the address of a runtime, and removes trailing slashes.
  *
- * @param name  what gives it
- * @throws WrongAddress  it is none, or holds a credential
+ * @param name  source of the address, for messages
+ * @throws WrongAddress  it is not an http(s) address, or contains a credential
  */
 export function parseRuntimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'): string {
   const from = name === 'URL' ? '--url' : name
@@ -55,16 +55,18 @@ export function parseRuntimeAddress(address: string, name: '--url' | 'WB_URL' | 
   return plain
 }
 
-/** An address as it is compared and kept. */
+/** Removes trailing slashes. */
 export function trimTrailingSlashes(address: string): string {
   return address.replace(/\/+$/, '')
 }
 
 /**
- * @param what  a credential, in words
- * @param to    where it would go, and who named that
- * @param isBound  it belongs to this address and to no other
- * @throws WrongAddress  it would leave the machine unencrypted
+ * Checks that a credential is not sent unencrypted to another machine.
+ *
+ * @param what     credential, for messages
+ * @param to       target, and the source of its address
+ * @param isBound  true if the credential belongs to this address only
+ * @throws WrongAddress  the connection is not encrypted
  * @see docs/security.md#rule-15
  */
 export function refuseClearText(
@@ -84,13 +86,13 @@ export function refuseClearText(
   )
 }
 
-/** What Node says where it begins TLS and hears something else. */
+/** Error codes of Node when the server does not use TLS. */
 const notTls = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']
 
-/** Paths at which a runtime answers; what stands before them may be a prefix of a proxy. */
+/** Paths of a runtime's routes. The part before may be a prefix of a proxy. */
 const ownPath = /\/(?:docs|api|auth)(?:\/.*)?$/
 
-/** The address that was probably meant, where what came of another shows it; undefined where nothing does. */
+/** Suggests another address based on an error; undefined if nothing suggests one. */
 export function suggestAddress(url: string, error: unknown): SuggestedAddress | undefined {
   const { origin, hostname, pathname } = new URL(url)
   if (error instanceof Unreachable && codeOf(error.cause) === speaksTlsCode)
@@ -103,7 +105,7 @@ export function suggestAddress(url: string, error: unknown): SuggestedAddress | 
   return { url: ownPath.test(pathname) ? url.replace(ownPath, '') : origin }
 }
 
-/** Something answers there, and has no runtime's routes. */
+/** Returns true if the server at the address is not a runtime. */
 function isNoRuntime(error: unknown): boolean {
   if (error instanceof Unreachable) return error.cause === undefined
   return error instanceof WbError && error.code === 'not_found' && error.facts.wireStatus === 404

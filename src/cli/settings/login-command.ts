@@ -1,7 +1,7 @@
 import { shellWord } from '../../base/shell-word.ts'
 import type { Profile } from './profile.ts'
 
-/** The line that signs in where a profile is. */
+/** Returns the command that signs in to the runtime of a profile. */
 export function loginCommand(profile: Profile, more = ''): string {
   const target = profile.url === undefined ? '' : ` ${shellWord(profile.url)}`
   return `wb login${target}${profileFlag(profile)}${more}`

@@ -5,13 +5,13 @@ import { UsageError } from '../errors.ts'
 import { nearest } from '../terminal/nearest.ts'
 import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
-/** A runtime that a person works with, under a name. It holds no secret. */
+/** A stored profile: a named runtime. Contains no secrets. */
 export interface StoredProfile {
-  /** Address of the runtime; the one of this machine's data directory when left out. */
+  /** Address of the runtime; undefined for the data directory of this machine. */
   url?: string
-  /** Where its logins are kept; the keychain of this system when left out. */
+  /** Keychain for logins; undefined for the default. */
   keychain?: KeychainDriver
-  /** Id of the workspace that is used unless another is named, by runtime. */
+  /** ID of the default workspace, by runtime. */
   workspaces: Record<string, string>
 }
 
@@ -23,18 +23,18 @@ export interface StoredProfiles {
 
 export const defaultProfile = 'default'
 
-/** What a profile may be named: it is typed, and shown. */
+/** Format of profile names. */
 const nameShape = /^[\w][\w.-]{0,63}$/
 
-/** The file of all profiles. */
+/** Returns the path of the profiles file. */
 export function profilesPath(settingsDir: string): string {
   return join(settingsDir, 'profiles.json')
 }
 
 /**
- * The profiles that are stored; at least the one in use is there.
+ * Reads the stored profiles. The current one always exists.
  *
- * @throws UsageError  the file is there and cannot be read, so that nothing is written over it
+ * @throws UsageError  the file exists but cannot be read; it is not overwritten
  */
 export function readProfiles(settingsDir: string): StoredProfiles {
   const { current = defaultProfile, profiles = {} } = fileOf(profilesPath(settingsDir))
@@ -46,7 +46,7 @@ export function readProfiles(settingsDir: string): StoredProfiles {
   return { current, profiles: known }
 }
 
-/** Uses a profile of this machine from now on, made where there is none. */
+/** Returns the command that switches to a profile without an address, and creates one if necessary. */
 export function localProfileCommand({ profiles }: StoredProfiles): string {
   const [known] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
   if (known !== undefined) return `wb profiles use ${known}`
@@ -87,7 +87,7 @@ function fileOf(path: string): Partial<StoredProfiles> {
   ])
 }
 
-/** What no command wrote, by its path; undefined where there is nothing such. */
+/** Returns the path of the first invalid value; undefined if the file is valid. */
 function oddIn({ current = '', profiles = {} }: Settings): string | undefined {
   if (typeof current !== 'string') return 'current'
   if (!isObject(profiles)) return 'profiles'

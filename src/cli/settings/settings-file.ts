@@ -6,14 +6,14 @@ import { writePrivately } from '../../base/private-file.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../errors.ts'
 
-/** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
+/** Content of a settings file. It has no prototype, because its keys are user-defined names. */
 export type Settings = Record<string, unknown>
 
 /**
- * A JSON object of the settings folder.
+ * Reads a JSON object from the settings folder.
  *
- * @returns `none` where there is no such file, `broken` where it holds something else
- * @throws UsageError  another user can write it, it is not a regular file, or it cannot be read
+ * @returns `none` if the file does not exist, `broken` if it contains something else
+ * @throws UsageError  other users can write it, it is not a regular file, or it cannot be read
  */
 export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
@@ -34,7 +34,7 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
   }
 }
 
-/** The line after which a file can be read, or is out of the way. */
+/** Returns the command that makes a file readable, or moves it away. */
 function mending(path: string, code: string): string {
   const folder = dirname(path)
   if (code === 'ENOTDIR') return moveAwayCommand(folder)
@@ -47,17 +47,17 @@ function mending(path: string, code: string): string {
   }
 }
 
-/** Keeps what stands there, under another name. */
+/** Returns the command that renames a path. */
 export function moveAwayCommand(path: string): string {
   return `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
 }
 
-/** Write one, in one step, for its owner alone. */
+/** Writes a settings file atomically, readable for its owner only. */
 export function writeSettings(path: string, value: object): void {
   writePrivately(path, `${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Addresses that credentials are sent to stand there. */
+/** Refuses a path that other users can write, because settings contain addresses that receive credentials. */
 function refuseOpen(path: string): void {
   if (host.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
   throw new UsageError(`${path} is not used because other users can write it`, [
@@ -65,7 +65,7 @@ function refuseOpen(path: string): void {
   ])
 }
 
-/** The same without a prototype. */
+/** Returns a copy without a prototype. */
 export function withoutPrototype<T extends object>(value: T): T {
   return Object.assign(Object.create(null), value)
 }

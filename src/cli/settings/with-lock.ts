@@ -6,18 +6,18 @@ import { Unreachable } from '../../client/unreachable.ts'
 import { UsageError } from '../errors.ts'
 import { alone } from '../local.ts'
 
-/** A lock of the settings folder, and what it keeps, in words. */
+/** A lock file, and what it protects, for messages. */
 interface Lock {
   readonly path: string
   readonly what: string
 }
 
 /**
- * Do some work alone among all commands that use the same lock.
+ * Runs work while no other command holds the lock.
  *
- * @param signal  ends the wait
- * @throws UsageError   something that is no lock lies in its place, or it cannot be opened
- * @throws Unreachable  another command holds it and does not go on
+ * @param signal  aborts the wait
+ * @throws UsageError   the path is not a lock file, or cannot be opened
+ * @throws Unreachable  another command holds the lock for too long
  */
 export async function withLock<T>(
   { path, what }: Lock,
@@ -36,7 +36,7 @@ export async function withLock<T>(
   }
 }
 
-/** The line that lets a lock be opened again; the file itself holds nothing. */
+/** Returns the command that makes a lock accessible again. The file itself is empty. */
 function opening(path: string): string {
   const folder = dirname(path)
   try {

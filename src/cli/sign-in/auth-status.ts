@@ -6,19 +6,19 @@ import type { Fields } from '../shown/resources.ts'
 import { callerName, permissionPhrases } from './identity.ts'
 import { describeCredential, expirationField, expirationTime, keychainLocation } from './notes.ts'
 
-/** Who somebody is to a runtime, and by what. */
+/** Identity at a runtime, and the credential that establishes it. */
 export interface AuthStatus {
   readonly profile: Profile
   readonly chosen: CredentialSelection
-  /** Null for who is nobody there. */
+  /** Null for a caller without an identity. */
   readonly me: Me | null
-  /** Where `me` may do what it may, in words. */
+  /** Description of the accessible workspaces. */
   readonly reach: string | undefined
-  /** Of a login that is stored. */
+  /** Tokens of the stored login. */
   readonly tokens: StoredTokens | undefined
 }
 
-/** For a program. */
+/** Returns the status as JSON. */
 export function authStatusJson({ profile, chosen, me, tokens }: AuthStatus): object {
   const { used, others, why } = chosen
   return {
@@ -35,7 +35,7 @@ export function authStatusJson({ profile, chosen, me, tokens }: AuthStatus): obj
   }
 }
 
-/** For a person. */
+/** Returns the fields of the status to show. */
 export function authStatusFields({ profile, chosen, me, reach, tokens }: AuthStatus): Fields {
   const { used, others, why } = chosen
   return {

@@ -8,10 +8,10 @@ import type { Output } from '../terminal/output.ts'
 import { requireKeychain } from './save-login.ts'
 
 /**
- * Where a login will lie. Where there is no keychain the person is told, and asked.
+ * Returns the keychain for a new login. If it is unavailable, offers to use a file instead.
  *
- * @param agree  undefined where nobody is there to answer
- * @throws KeychainUnavailable  there is none, and nobody wants a file
+ * @param agree  asks the user; undefined if there is no terminal
+ * @throws KeychainUnavailable  the user declined, or there is no terminal
  */
 export async function chooseKeychain(
   profile: Profile,
@@ -43,7 +43,7 @@ export function requireStorableLogin({ name, settingsDir, url, urlFrom, insecure
   if (url !== undefined && !insecureHttp) refuseClearText('a login', { url, urlFrom })
 }
 
-/** The runtime of a login is the one of its profile from now on. Who keeps a login in a file is not asked again. */
+/** Stores the runtime of a login in its profile. For a login in a file, also stores that choice. */
 export function saveProfileRuntime(
   { name, url, urlFrom, settingsDir }: Profile,
   driver: KeychainDriver | undefined,

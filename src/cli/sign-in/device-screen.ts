@@ -13,13 +13,13 @@ export interface DeviceScreenParts {
   readonly output: Output
   readonly progress: Progress
   readonly io: Io
-  /** Somebody can press Enter. */
+  /** True if stdin is a terminal. */
   readonly canAsk: boolean
 }
 
 const everyMs = 1_000
 
-/** What a person sees while a sign-in waits for them: where to go, what to type there, and how much time is left. */
+/** Instructions during a device sign-in: address, code, and remaining time. */
 export class DeviceScreen {
   #trouble: string | undefined
   #stops: (() => void)[] = []
@@ -41,7 +41,7 @@ export class DeviceScreen {
     this.#count()
   }
 
-  /** Said in the moving line until it is over. */
+  /** Shows a problem in the progress line; undefined removes it. */
   trouble(reason: string | undefined): void {
     this.#trouble = reason
   }
@@ -51,7 +51,7 @@ export class DeviceScreen {
     this.parts.progress.end()
   }
 
-  /** Enter does what can be done here. */
+  /** Lets the user press Enter to copy the code and open the browser, as far as both are possible. */
   #offer(): void {
     const { output, io } = this.parts
     const [copy, url] = [clipboard(io), hasBrowser(io.env) ? this.#link() : undefined]
@@ -75,8 +75,8 @@ export class DeviceScreen {
   }
 
   /**
-   * The page, with the code in it where the provider gives such a link to the page that is shown. One that would be
-   * asked for unencrypted on another machine is left to the person.
+   * Returns the address to open. Includes the code if the provider's link has the same origin. Returns
+   * undefined for an unencrypted address of another machine.
    */
   #link(): string | undefined {
     const { verificationUriComplete: complete, verificationUri } = this.started
@@ -107,7 +107,7 @@ export class DeviceScreen {
   }
 }
 
-/** Minutes and seconds. */
+/** Formats a time as minutes and seconds. */
 function timeLeft(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -4,9 +4,9 @@ const enter = /[\r\n]/
 const controlC = '\x03'
 
 /**
- * Listen for Enter in a terminal, with nothing that is typed shown.
+ * Calls `act` when the user presses Enter, and hides other input.
  *
- * @returns a function that stops, and leaves the terminal as it was
+ * @returns a function that stops listening and restores the terminal
  */
 export function listenForEnter(
   { stdin: input, signals }: Pick<Io, 'stdin' | 'signals'>,

@@ -10,16 +10,16 @@ import type { Session } from '../connection/session.ts'
 import { describeScopes } from '../keys/describe-scopes.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** Workspaces that are named in a line; of more the rest is counted. */
+/** Maximum number of workspaces to list by name. More are only counted. */
 const namedMax = 5
 const countedMax = 1_000
 
-/** Who is calling, as far as a runtime knows. */
+/** Identity of the caller at a runtime. */
 export type CallerIdentity =
   | { readonly kind: 'known'; readonly me: Me }
-  /** It asks nobody who they are. */
+  /** The runtime requires no credential. */
   | { readonly kind: 'anybody' }
-  /** It does not know who is calling, or what is sent to it cannot be sent any more. */
+  /** The runtime does not accept the credential, or the credential cannot be sent. */
   | { readonly kind: 'stranger'; readonly refusal: WbError; readonly ways: RuntimeAuthMethods | undefined }
 
 /** An anonymous caller, with the fields of {@link Me}. Null scopes mean every scope. */
@@ -34,7 +34,7 @@ export const anonymous = {
   canRefresh: false,
 } as const satisfies Record<Exclude<keyof Me, 'keyExpiresAt'>, unknown>
 
-/** Who one is to the runtime. @throws KeychainUnavailable */
+/** Identifies the caller at the runtime. @throws KeychainUnavailable */
 export async function identifyCaller(session: Session, signal?: AbortSignal): Promise<CallerIdentity> {
   try {
     return { kind: 'known', me: await fetchIdentity(session.client, signal) }
@@ -63,7 +63,7 @@ export async function fetchIdentity(client: Client, signal?: AbortSignal): Promi
   return me
 }
 
-/** Of a name that is kept. */
+/** Maximum length of a name. */
 const nameCharsMax = 1_000
 
 function isMoment(seconds: unknown): boolean {
@@ -74,23 +74,23 @@ function isEnd(moment: unknown): boolean {
   return moment == null || (typeof moment === 'string' && isMoment(Math.trunc(Date.parse(moment) / 1_000)))
 }
 
-/** What a person calls a caller. */
+/** Returns the label or ID of a caller. */
 export function callerName({ label, id }: Pick<Me, 'label' | 'id'>): string {
   return plainLine(label ?? id)
 }
 
-/** What a caller may do, in as few words as there are. */
+/** Returns the role or scopes of a caller. */
 export function permissionSummary({ role, scopes }: Pick<Me, 'role' | 'scopes'>): string {
   return role ?? (scopes ? scopes.join(', ') : 'all permissions')
 }
 
-/** What a caller may do, in words that go on from "may"; none for one whom nothing holds back. */
+/** Returns phrases for the permissions of a caller, worded to follow "may". */
 export function permissionPhrases({ scopes, role }: Pick<Me, 'scopes' | 'role'>): readonly string[] {
   const held = scopes ?? (role && scopesOfRole[role])
   return held ? describeScopes(held).may : ['do everything']
 }
 
-/** Where a caller may do it, in words. */
+/** Describes the workspaces that a caller has access to. */
 export async function describeWorkspaces(
   client: Client,
   { workspaceScopes }: Pick<Me, 'workspaceScopes'>,

@@ -8,13 +8,13 @@ import type { StoredTokens } from '../credentials/token-store.ts'
 import type { Io } from '../io.ts'
 import { profileFlag } from '../settings/login-command.ts'
 import { type Profile, readProfile, runtimeKey } from '../settings/profile.ts'
-import { due } from '../terminal/moment.ts'
+import { due } from '../terminal/duration.ts'
 import type { Field } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { callerName, describeWorkspaces, permissionPhrases } from './identity.ts'
 import type { SignedIn } from './sign-in.ts'
 
-/** Who one is now, what one may do, for how long, and what to type next. */
+/** Returns lines for a completed sign-in: identity, permissions, expiration, and a command to try. */
 export async function signedInNotes(
   session: Session,
   { me, tokens, driver }: SignedIn & { driver: KeychainDriver },
@@ -31,7 +31,7 @@ export async function signedInNotes(
   ]
 }
 
-/** Nobody is asked who they are there: nothing is kept but the address. */
+/** Returns lines for a runtime that requires no sign-in. */
 export function noSignInNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
   if (kind === 'process')
     return [
@@ -43,7 +43,7 @@ export function noSignInNotes(profile: Profile, kind: ResolvedRuntime['kind']): 
   return [`  ${runtimeKey(profile)} does not require a sign-in`, '  wb kb list']
 }
 
-/** What in the environment leads the next command to another runtime than the one that was signed in to. */
+/** Returns a warning if the environment makes the next command use another runtime. */
 export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undefined {
   const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
@@ -56,7 +56,7 @@ function endLine(end: Field, nowMs: number): string[] {
   return [`    ends   ${words}`]
 }
 
-/** When what one is known by ends: a moment, or words; undefined where nothing is said of it. */
+/** Returns the expiration of an identity to show: a time or a description; undefined if unknown. */
 export function expirationField(me: Ends | null, tokens: StoredTokens | undefined): Field {
   if (tokens?.refreshToken !== undefined) return 'when you sign out, or the identity provider ends it'
   const due = expirationTime(me, tokens)
@@ -65,14 +65,14 @@ export function expirationField(me: Ends | null, tokens: StoredTokens | undefine
 
 type Ends = Pick<Me, 'expiresAt' | 'keyExpiresAt'>
 
-/** The moment, ISO-8601 in UTC; null for a key that never ends, undefined where nothing is said of it. */
+/** Returns the expiration in ISO 8601; null for a key that does not expire, undefined if unknown. */
 export function expirationTime(me: Ends | null, tokens: StoredTokens | undefined): string | null | undefined {
   if (me?.keyExpiresAt !== undefined) return me.keyExpiresAt
   const ms = tokens?.expiresAt ?? (me?.expiresAt != null ? me.expiresAt * 1_000 : undefined)
   return ms === undefined ? undefined : new Date(ms).toISOString()
 }
 
-/** A credential without what is secret of it. */
+/** Describes a credential without its secret. */
 export function describeCredential(candidate: Credential): string {
   const what = candidate.kind === 'key' ? 'an API key' : 'an access token'
   return candidate.from === 'WB_API_KEY'
@@ -80,7 +80,7 @@ export function describeCredential(candidate: Credential): string {
     : `${what} stored by wb login for ${plainLine(candidate.login.who)}`
 }
 
-/** Where a driver keeps secrets, in words. */
+/** Describes the location of a keychain. */
 export function keychainLocation(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
   return driver === 'file'
     ? `in ${credentialsFolder(profile)}, which only you can read`

@@ -15,15 +15,15 @@ import { keychainService, type StoredTokens } from '../credentials/token-store.t
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
-/** A login to keep. */
+/** A login to store. */
 export interface NewLogin extends Pick<Login, 'kind' | 'who' | 'driver'> {
   readonly tokens: StoredTokens
 }
 
 /**
- * Keep tokens in a keychain, in the place of what was kept for the same runtime.
+ * Stores tokens in a keychain. Replaces an earlier login for the same runtime.
  *
- * @throws KeychainUnavailable  nothing has changed
+ * @throws KeychainUnavailable  nothing was changed
  */
 export async function saveLogin(
   profile: Profile,
@@ -40,10 +40,11 @@ export async function saveLogin(
 }
 
 /**
- * Forget a login. Its keychain goes first: one that is half gone would be said to be gone.
+ * Removes a login, first from its keychain, then from the index, so that a partial removal is not reported
+ * as done.
  *
- * @param options.isForced  go on where the keychain does not answer
- * @returns what stays, in words
+ * @param options.isForced  continue if the keychain is not available
+ * @returns description of what could not be removed
  * @throws KeychainUnavailable
  */
 export async function removeLogin(
@@ -64,19 +65,19 @@ export async function removeLogin(
   })
 }
 
-/** What was found in keychains that no login knows. */
+/** Result of removing keychain entries without a login. */
 interface Orphans {
-  /** Runtimes of what was removed. */
+  /** Runtimes whose entries were removed. */
   readonly removed: readonly string[]
-  /** What could not be looked at, in words. */
+  /** Descriptions of keychains that could not be checked. */
   readonly left: readonly string[]
 }
 
 /**
- * Remove what lies in keychains and no login knows: a command that was killed has left it between the keychain and the
- * index. Two folders of settings share a keychain, so it may be a login of the other.
+ * Removes keychain entries that have no login in the index, as left by a command that was killed. Settings
+ * folders can share a keychain, so an entry may belong to another one.
  *
- * @param drivers  whose entries are looked at
+ * @param drivers  keychains to check
  */
 export async function removeOrphans(
   profile: Profile,
@@ -104,14 +105,14 @@ export async function removeOrphans(
   return { removed, left }
 }
 
-/** The name of an entry: the runtime, and what tells apart the entries of one. */
+/** Format of an account name: the runtime, and a suffix that makes it unique. */
 const accountShape = /^(.+) [0-9a-f]{16}$/s
 
 function accountFor(profile: Profile): string {
   return `${runtimeKey(profile)} ${nameHex(8)}`
 }
 
-/** A library that is not there, or has no keychain, has nothing either. */
+/** Returns true if an unavailable keychain can contain entries. Without its library, a keychain has none. */
 function mayHold({ driver, reason }: KeychainUnavailable): boolean {
   return driver === 'file' || reason === 'locked' || reason === 'timeout'
 }
@@ -121,9 +122,9 @@ async function removeEntry(profile: Profile, { driver, account }: StoredLogin): 
 }
 
 /**
- * Whether a keychain answers.
+ * Checks that a keychain can be read.
  *
- * @param account  an entry that it may have
+ * @param account  account to look up
  * @throws KeychainUnavailable
  */
 export async function requireKeychain(

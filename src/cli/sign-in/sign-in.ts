@@ -14,26 +14,26 @@ import { pollForTokens, startDeviceLogin } from './device-login.ts'
 import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
 import { fetchIdentity } from './identity.ts'
 
-/** Tokens that the runtime has accepted, and whose they are. */
+/** Tokens that the runtime has accepted, and their identity. */
 export interface SignedIn {
   readonly kind: ReturnType<typeof credentialKind>
   readonly tokens: StoredTokens
   readonly me: Me
 }
 
-/** How a person can be asked, and what they gave already. */
+/** Sources of a credential. */
 export interface SignInOptions {
-  /** Gives the token that the person has. */
+  /** Reads a token that the user has; undefined for an interactive sign-in. */
   readonly given: (() => Promise<string>) | undefined
-  /** Undefined where nobody is there to answer. */
+  /** Prompts for an API key; undefined if there is no terminal. */
   readonly askKey: (() => Promise<string>) | undefined
   readonly screen: DeviceScreenParts & { signal: AbortSignal }
 }
 
 /**
- * Sign in as the runtime wants it and the place allows it.
+ * Signs in with the method that the runtime supports.
  *
- * @throws UsageError  nobody is there who could
+ * @throws UsageError  no supported method is possible here
  */
 export async function signIn(
   session: Session,
@@ -57,7 +57,7 @@ export async function signIn(
   return signInByToken(session, await askKey(), 'the key')
 }
 
-/** Through a browser on any device. */
+/** Signs in with a browser on any device. */
 async function signInByDevice(
   session: Session,
   screen: DeviceScreenParts & { signal: AbortSignal },
@@ -89,15 +89,15 @@ function isOver(error: unknown): error is WbError {
   return error instanceof WbError && ['access_denied', 'expired_token', 'invalid_grant'].includes(error.code)
 }
 
-/** The same, with the line that starts it again. */
+/** Adds the command that signs in again to an error. */
 function asEnded({ code, message, facts }: WbError, next: string): WbError {
   return new WbError(code, message, { ...facts, next: [next] })
 }
 
 /**
- * With a token that somebody has.
+ * Signs in with a given token.
  *
- * @throws UsageError  no token at all
+ * @throws UsageError  the token is malformed
  * @throws WbError unauthorized  the runtime does not accept it
  */
 async function signInByToken(session: Session, text: string, from: string): Promise<SignedIn> {
@@ -118,7 +118,7 @@ function notAccepted({ facts, message }: WbError, { profile }: Session): WbError
   })
 }
 
-/** What is piped in; at a terminal it is asked for, as what is typed there is shown. */
+/** Reads a token from a pipe, or prompts for it in a terminal, without echo. */
 export function readToken(
   stdin: Readable & { isTTY?: boolean },
   signal: AbortSignal,

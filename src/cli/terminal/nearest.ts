@@ -1,6 +1,9 @@
 import { editDistance } from '../../base/edit-distance.ts'
 
-/** The candidate that was probably meant: at most a third of the letters of the longer differ. */
+/**
+ * Returns the candidate with the fewest differences; undefined if more than a third of the characters
+ * differ.
+ */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map(candidate => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))

@@ -1,10 +1,10 @@
-/** Marks that carry meaning; plain where colour is not wanted. */
+/** Text styles; without effect if colors are disabled. */
 export interface Style {
   dim(text: string): string
   strong(text: string): string
   good(text: string): string
   bad(text: string): string
-  /** A word that matched a question. */
+  /** A word that matches the question. */
   mark(text: string): string
 }
 
@@ -24,7 +24,11 @@ const colours: Style = {
   mark: sgr(1, 22),
 }
 
-/** @param colour  true for a terminal that shows colours, to someone who wants them */
+/**
+ * Returns the styles of a stream.
+ *
+ * @param colour  true for a terminal that supports colors, unless the user disabled them
+ */
 export function styleFor(colour: boolean): Style {
   return colour ? colours : plainStyle
 }

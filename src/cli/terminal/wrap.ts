@@ -1,15 +1,15 @@
 import { displayWidth } from './terminal-text.ts'
 
-/** Cells that a hanging indent leaves to the words at least. */
+/** Minimum width that an indentation leaves for words, in cells. */
 const roomMin = 20
-/** The indent where the one that was asked for leaves less. */
+/** Indentation if the requested one leaves too little space. */
 const shallow = 4
 
 /**
- * A line broken between words, so that no terminal breaks it inside one. A word that is wider than a line stays whole,
- * as it is an id, a path or an address that somebody will copy. Styles take no cells.
+ * Wraps a line between words. Words wider than a line stay whole, because IDs, paths and addresses are
+ * copied. Styles do not count.
  *
- * @param hang  blanks before every line but the first
+ * @param hang  indentation of continuation lines
  */
 export function wrapLine(line: string, width: number, hang: number): string[] {
   if (displayWidth(line) <= width) return [line]
@@ -28,7 +28,7 @@ export function wrapLine(line: string, width: number, hang: number): string[] {
   return [...lines, open]
 }
 
-/** Words of a shell command, each with the spaces before it. A quoted text is part of a word. */
+/** Words of a shell command with their leading spaces. A quoted text is part of a word. */
 const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
 
 /**
@@ -54,10 +54,10 @@ export function wrapCommandLine(line: string, width: number): string[] {
 
 const continued = ' \\'
 
-/** Lines to type are left as they are: a terminal that breaks them still copies them whole. */
+/** Lines with commands, which are not wrapped so that they can be copied. */
 const toType = /^\s*(?:wb|--\S+|kill) /
 
-/** What is said beside a result, in lines of the terminal; what follows a first line stands a step further in. */
+/** Wraps a message to the width of a terminal, with indented continuation lines. */
 export function wrapWords(text: string, width: number): string {
   return text
     .split('\n')

@@ -9,10 +9,9 @@ import { findDataDirWithoutStore } from './folder-files.ts'
 const dataDirFile = '.workbase/'
 
 /**
- * Watch a `.workbase/` that is about to be opened: one that this process makes is trusted without a question, and so is
- * the store that it makes in one that was trusted.
+ * Trusts a `.workbase/` that this process creates, and a store that it creates in a trusted one.
  *
- * @returns what to call once it is open
+ * @returns a function to call after the data directory was opened
  * @see docs/security.md#rule-6
  */
 export function trustCreatedDataDir(profile: Pick<Profile, 'dataDir' | 'settingsDir'>): () => Promise<void> {

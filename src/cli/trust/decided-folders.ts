@@ -1,13 +1,13 @@
 import { surveyFolder } from '../local.ts'
 import { isUnchanged, readDecisions } from './decisions.ts'
 
-/** A folder that was decided on, and how it stands now. */
+/** A folder with a trust decision, and its current state. */
 export interface DecidedFolder {
   readonly folder: string
   readonly state: 'trusted' | 'left aside' | 'changed'
-  /** Those that were decided on. */
+  /** Files that the decision covers. */
   readonly files: readonly string[]
-  /** ISO-8601. */
+  /** Time in ISO 8601. */
   readonly decidedAt: string
 }
 

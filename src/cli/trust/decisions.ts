@@ -6,23 +6,27 @@ import type { FolderFiles } from '../local.ts'
 import { changeSettings } from '../settings/change-settings.ts'
 import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
 
-/** What a person said of the files of a folder. */
+/** The user's decision about the files of a folder. */
 export interface TrustDecision {
   readonly trusted: boolean
-  /** ISO-8601. */
+  /** Time in ISO 8601. */
   readonly decidedAt: string
-  /** What they said then that could send or run something. */
+  /** Settings at the time of the decision that could send data or run programs. */
   readonly files: FolderFiles
 }
 
-/** By folder: absolute, without symbolic links. */
+/** Decisions by the real path of the folder. */
 export type Decisions = Readonly<Record<string, TrustDecision>>
 
 function decisionsPath(settingsDir: string): string {
   return join(settingsDir, 'trusted.json')
 }
 
-/** A file that is broken means that nothing is trusted. @throws UsageError  others can write it */
+/**
+ * Reads the stored decisions. A corrupt file counts as empty, so nothing is trusted.
+ *
+ * @throws UsageError  other users can write the file
+ */
 export function readDecisions(settingsDir: string): Decisions {
   const content = readSettings(decisionsPath(settingsDir))
   return typeof content === 'string' ? withoutPrototype({}) : (content as Decisions)
@@ -32,7 +36,7 @@ export function findDecision(settingsDir: string, folder: string): TrustDecision
   return readDecisions(settingsDir)[folder]
 }
 
-/** Keep what was said of a folder; `undefined` forgets it. */
+/** Stores the decision about a folder; `undefined` removes it. */
 export function storeDecision(
   settingsDir: string,
   folder: string,
@@ -49,7 +53,7 @@ export function createDecision(clock: Clock, trusted: boolean, files: FolderFile
   return { trusted, decidedAt: timestamp(clock), files }
 }
 
-/** Whether files say what they said when they were decided on. */
+/** Returns true if the settings have not changed since the decision. */
 export function isUnchanged(before: FolderFiles, now: FolderFiles): boolean {
   return isDeepStrictEqual(before, now)
 }

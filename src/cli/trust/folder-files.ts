@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs'
 import { basename, join, resolve } from 'node:path'
 
-/** Which of the files that may count lie in the working directory itself; nobody looks above it. */
+/** Files of the working directory that can affect commands. Parent folders are not searched. */
 export interface FolderFilePaths {
-  /** Absolute, without symbolic links. */
+  /** Absolute path without symbolic links. */
   readonly folder: string
   /** `workbase.yaml`. */
   readonly config?: string
@@ -15,7 +15,11 @@ export interface FolderFilePaths {
 
 const dataDirName = '.workbase'
 
-/** @returns undefined where there is none, as nearly everywhere */
+/**
+ * Finds the files of a folder.
+ *
+ * @returns undefined if the folder has no such files
+ */
 export function findFolderFiles(cwd: string): FolderFilePaths | undefined {
   try {
     const folder = realpathSync(cwd)
@@ -29,13 +33,19 @@ export function findFolderFiles(cwd: string): FolderFilePaths | undefined {
   }
 }
 
-/** What is there of a `.workbase/` that is about to be opened; undefined for other folders, and where a store is. */
+/**
+ * Checks a `.workbase/` that is about to be opened. Returns undefined for other folders, and if it has a
+ * store.
+ */
 export function findDataDirWithoutStore(dataDir: string): { isFolder: boolean } | undefined {
   if (basename(dataDir) !== dataDirName || existsSync(join(dataDir, 'workbase.db'))) return undefined
   return { isFolder: existsSync(dataDir) }
 }
 
-/** A folder under the name by which it is remembered; one that is gone has the name that it had. */
+/**
+ * Returns the real path of a folder, which identifies it in decisions. For a missing folder, returns the
+ * absolute path.
+ */
 export function realFolder(folder: string): string {
   try {
     return realpathSync(folder)

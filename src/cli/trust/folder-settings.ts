@@ -10,38 +10,38 @@ import { createDecision, findDecision, isUnchanged, storeDecision, type TrustDec
 import { type FolderFilePaths, realFolder } from './folder-files.ts'
 import { diffLines, fileLines, untrustedFileMessage } from './trust-lines.ts'
 
-/** Lines of what would count that a person reads before they answer; of more, nobody is asked. */
+/** Maximum number of lines to show before asking. With more, the user is not asked. */
 const linesAskedMax = 60
 
 export interface TrustOptions {
-  /** As it is without these files. */
+  /** Settings without these files. */
   readonly profile: Profile
   readonly clock: Clock
-  /** Nobody is there by rule: what is not trusted is an error. */
+  /** True in CI, where untrusted files are an error. */
   readonly isCi: boolean
   note(line: string): void
   warn(line: string): void
-  /** Absent where nobody can answer. */
+  /** Asks the user; undefined if there is no terminal. */
   readonly agree: ((question: string) => Promise<boolean>) | undefined
 }
 
-/** What came of the files of a folder. */
+/** Result of applying the files of a folder. */
 export interface FolderResult {
-  /** What they say, as far as they count. */
+  /** Settings from the files that are used. */
   readonly settings: FolderSettings
-  /** Those that would count if the folder were trusted. */
+  /** Files that are not used because the folder is not trusted. */
   readonly ignored: readonly string[]
   readonly refusal?: TrustRefusal
 }
 
-/** Why nothing is done that hangs on these files. */
+/** Reason to refuse what depends on these files. */
 export interface TrustRefusal {
   readonly error: Error
-  /** They would say which runtime is meant, and so whose login is; else only how the one on this machine goes on. */
+  /** True if the files would select the runtime, and with it the login to send. */
   readonly namesRuntime: boolean
 }
 
-/** A file that would count if its folder were trusted, and the flag that names the same. */
+/** A file that would be used if its folder were trusted, and the flag with the same effect. */
 interface UntrustedFile {
   readonly file: string
   readonly flag: string
@@ -49,11 +49,11 @@ interface UntrustedFile {
 }
 
 /**
- * What the files of the working directory say, as far as they count: the workspace and the knowledge base of `.wb.yaml`
- * always, all else where the folder is trusted. Only files that would change something are asked about.
+ * Returns the settings from the files of the working directory. The workspace and knowledge base of
+ * `.wb.yaml` are always used; all other settings only in a trusted folder. Asks only about files that would
+ * have an effect.
  *
- * @returns a refusal where `.wb.yaml` holds what it may not; in CI, a file is not trusted; anywhere, it was, and has
- *          changed, and nobody is there to ask
+ * @returns a refusal if `.wb.yaml` is invalid, if a file is untrusted in CI, or if a trusted file has changed and the user cannot be asked
  * @see docs/security.md#rule-6
  */
 export async function resolveFolderSettings(
@@ -84,13 +84,20 @@ export async function resolveFolderSettings(
   return { settings: places, ignored }
 }
 
-/** @throws whatever is no word on what the file holds */
+/**
+ * Returns an error in the content of a file. Throws other errors.
+ *
+ * @throws whatever is no word on what the file holds
+ */
 function faultOf(error: unknown): WbError {
   if (error instanceof WbError) return error
   throw error
 }
 
-/** Flags, the environment and an address stand over these files: what they take the place of needs no trust. */
+/**
+ * Returns the files that would have an effect. Files that flags, the environment or an address override
+ * need no trust.
+ */
 function untrustedFiles(
   files: FolderFilePaths,
   named: string | undefined,
@@ -118,7 +125,11 @@ function untrustedFiles(
   return wanted
 }
 
-/** @returns an error where neither is known and it matters */
+/**
+ * Returns true if the files may be used, or an error if the decision matters but cannot be made.
+ *
+ * @returns an error where neither is known and it matters
+ */
 async function isTrustedNow(
   folder: string,
   wanted: readonly UntrustedFile[],
@@ -140,7 +151,7 @@ async function isTrustedNow(
   return isTrusted
 }
 
-/** A server of the data directory has its own configuration: no other is read beside it. */
+/** Returns true if a server is running, because it has its own configuration. */
 async function isOvertaken(
   wanted: readonly UntrustedFile[],
   { dataDir, asOperator }: Profile,
@@ -175,9 +186,9 @@ async function ask(
 }
 
 /**
- * What decides how a runtime goes on is still what was trusted when it began.
+ * Checks that the files that a running server depends on have not changed since they were trusted.
  *
- * @throws UsageError  it has changed since
+ * @throws UsageError  they have changed
  */
 export async function requireStillTrusted(profile: Profile): Promise<void> {
   const { config, dataDir, dataDirFrom, settingsDir } = profile
@@ -207,7 +218,10 @@ function untrustedInCi(wanted: readonly UntrustedFile[], { fault }: Survey): Usa
   ])
 }
 
-/** The configuration is told of where one is looked for. */
+/**
+ * Returns lines about a file that is not used. The code that reads the configuration reports configuration
+ * files.
+ */
 function ignoredFileLines({ file, flag, settings }: UntrustedFile): string[] {
   if (settings.config !== undefined) return []
   return [`  ${untrustedFileMessage(file)}:`, `    ${flag}`]

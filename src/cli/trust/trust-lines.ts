@@ -1,7 +1,10 @@
 import type { FolderFiles } from '../local.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
 
-/** Cells of a value; what is cut says so, as the end of an address decides where it leads. */
+/**
+ * Maximum width of a value, in cells. A truncated value ends with an ellipsis, because the end of an
+ * address matters.
+ */
 const valueWidthMax = 300
 
 const acts: Readonly<Record<string, string>> = {
@@ -12,12 +15,12 @@ const acts: Readonly<Record<string, string>> = {
   '.wb.yaml': 'selects the profile',
 }
 
-/** Why a file of a folder was left aside. */
+/** Returns the message for a file that is not used because its folder is not trusted. */
 export function untrustedFileMessage(file: string): string {
   return `${file} is not used because its folder is not trusted; run wb trust, or name it`
 }
 
-/** Every file that would count, and what it says that could send or run something. */
+/** Lists the files of a folder, and their settings that could send data or run programs. */
 export function fileLines(files: FolderFiles): string[] {
   return Object.entries(files).flatMap(([file, values]) => [
     `    ${file}  ${acts[file] ?? ''}`.trimEnd(),
@@ -25,7 +28,7 @@ export function fileLines(files: FolderFiles): string[] {
   ])
 }
 
-/** What files say now that they did not say then, and the other way round. */
+/** Lists the differences between the trusted and the current settings. */
 export function diffLines(before: FolderFiles, now: FolderFiles): string[] {
   return union(before, now).flatMap(file => {
     const changed = union(before[file], now[file]).filter(key => before[file]?.[key] !== now[file]?.[key])

@@ -14,19 +14,22 @@ const unitMs: Readonly<Record<string, number>> = {
   w: 7 * day,
   y: 365 * day,
 }
-/** The result must be a date with a year of four digits. */
+/** Maximum duration; results must be dates with a year of four digits. */
 const spanMaxMs = 1_000 * 365 * day
 const span = /^(\d{1,6})(s|m|min|h|d|w|y)$/
 const date = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
 
-/** The length of a span such as `90d` in milliseconds; undefined for what is none. */
+/** Returns the milliseconds of a duration such as `90d`; undefined for other text. */
 function spanMs(text: string): number | undefined {
   const match = span.exec(text)
   const ms = match ? Number(match[1]) * unitMs[match[2]!]! : Number.NaN
   return ms <= spanMaxMs ? ms : undefined
 }
 
-/** Milliseconds since 1970 of a date or a date-time; a date begins at midnight UTC. */
+/**
+ * Returns the milliseconds since 1970 of a date or date-time; undefined for other text. A date starts at
+ * midnight UTC.
+ */
 function dateMs(text: string): number | undefined {
   const match = date.exec(text)
   if (!match) return undefined
@@ -37,11 +40,11 @@ function dateMs(text: string): number | undefined {
 }
 
 /**
- * A moment that is still to come: a span from now, or a date.
+ * Parses a future time: a duration from now, or a date.
  *
- * @param flag  what was typed before it
- * @returns ISO-8601 in UTC
- * @throws UsageError  it is neither, or has passed
+ * @param flag  name of the flag, for messages
+ * @returns time in ISO 8601, UTC
+ * @throws UsageError  it is neither, or in the past
  */
 export function momentAhead(flag: string, text: string, nowMs: number): string {
   const length = spanMs(text)
@@ -56,10 +59,10 @@ export function momentAhead(flag: string, text: string, nowMs: number): string {
 }
 
 /**
- * A moment that has passed: a span ago, or a date.
+ * Parses a past time: a duration ago, or a date.
  *
- * @param flag  what was typed before it
- * @returns ISO-8601 in UTC
+ * @param flag  name of the flag, for messages
+ * @returns time in ISO 8601, UTC
  * @throws UsageError  it is neither
  */
 export function momentPast(flag: string, text: string, nowMs: number): string {
@@ -74,10 +77,10 @@ export function momentPast(flag: string, text: string, nowMs: number): string {
 }
 
 /**
- * The length of a span, in seconds; `0` needs no unit.
+ * Parses a duration to seconds. `0` needs no unit.
  *
- * @param flag  what was typed before it
- * @throws UsageError  it is none, or longer than it may be
+ * @param flag  name of the flag, for messages
+ * @throws UsageError  it is not a duration, or exceeds the maximum
  */
 export function spanSeconds(flag: string, text: string, maxSeconds: number): number {
   const ms = text === '0' ? 0 : spanMs(text)
@@ -96,7 +99,7 @@ const steps: [unitMs: number, name: string, untilMs: number][] = [
   [day, 'd', 30 * day],
 ]
 
-/** How long ago: "3 min ago"; from 30 days on, the date. */
+/** Formats a past time as "3 min ago"; from 30 days on, as a date. */
 export function ago(thenMs: number, nowMs: number): string {
   if (Number.isNaN(thenMs)) return '–'
   const passedMs = nowMs - thenMs
@@ -105,7 +108,10 @@ export function ago(thenMs: number, nowMs: number): string {
   return length === undefined ? dayOf(thenMs) : `${length} ago`
 }
 
-/** How long until then: "in 3 min"; from 30 days on, the date. What has passed is told as `ago` does. */
+/**
+ * Formats a future time as "in 3 min"; from 30 days on, as a date. Past times are formatted like
+ * `formatAgo` does.
+ */
 export function due(thenMs: number, nowMs: number): string {
   const leftMs = thenMs - nowMs
   if (Number.isNaN(thenMs) || leftMs < second) return ago(thenMs, nowMs)
@@ -114,9 +120,9 @@ export function due(thenMs: number, nowMs: number): string {
 }
 
 /**
- * For how long something goes on, in words that follow "works": `for 3 h`; from 30 days on `until` and the date.
+ * Formats an expiration to follow "works": `for 3 h`; from 30 days on, `until` and a date.
  *
- * @param end  ISO-8601; null where nothing ends it but somebody who revokes it
+ * @param end  time in ISO 8601; null if there is no expiration
  */
 export function lasting(end: string | null, nowMs: number): string {
   if (end === null) return 'until it is revoked'
@@ -128,7 +134,7 @@ export function lasting(end: string | null, nowMs: number): string {
   return length === undefined ? `until ${dayOf(thenMs)}` : `for ${length}`
 }
 
-/** The hour, minute and second of a line that stays while time goes on. */
+/** Formats the time of day, for lines that stay on the screen. */
 export function clockTime(iso: string): string {
   return new Date(iso).toLocaleTimeString('en-GB')
 }
@@ -138,7 +144,7 @@ function spanOf(ms: number): string | undefined {
   return step && `${Math.floor(ms / step[0])} ${step[1]}`
 }
 
-/** The date, in UTC. */
+/** Formats a date in UTC. */
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }
