@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
 import { IngestCommand, ingestFlags, pathArg } from '../src/cli/ingest/ingest-command.ts'
-import { into } from '../src/cli/ingest/into.ts'
+import { splitAddArguments } from '../src/cli/ingest/into.ts'
 import { nameFromPath } from '../src/cli/quickstart/plan.ts'
 
 export default class Add extends IngestCommand {
@@ -21,7 +21,7 @@ export default class Add extends IngestCommand {
 
   async run() {
     const { flags, argv } = await this.parse(Add)
-    const { base, paths } = await into(argv.map(String), this.io.cwd, this.resolveContext)
+    const { base, paths } = await splitAddArguments(argv.map(String), this.io.cwd, this.resolveContext)
     const name = base ?? nameFromPath(resolve(this.io.cwd, paths[0]!.replace(/\.\w+$/, '')))
     await this.ingest({ name, find: () => this.knowledgeBase(base) }, paths, flags)
   }

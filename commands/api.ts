@@ -7,7 +7,7 @@ import { readRequestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { refuseClearText } from '../src/cli/settings/address.ts'
 import { plain } from '../src/cli/terminal/terminal-text.ts'
-import { failure } from '../src/client/failure.ts'
+import { errorFromResponse } from '../src/client/failure.ts'
 import type { Incoming } from '../src/client/fetch.ts'
 
 export default class Api extends WbCommand {
@@ -59,7 +59,8 @@ export default class Api extends WbCommand {
     const isRefused = answer.status >= 300
     // `--jq` applies to results; an error response is reported as an error.
     if (text !== '' && !(isRefused && this.output.filters)) this.show(answer, text)
-    if (isRefused) throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+    if (isRefused)
+      throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
   }
 
   private show({ headers }: Incoming, text: string) {

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exitStatus } from '../src/cli/command/exit.ts'
 import { UsageError } from '../src/cli/errors.ts'
-import { nearest } from '../src/cli/terminal/nearest.ts'
+import { nearestMatch } from '../src/cli/terminal/nearest.ts'
 import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
 
 export default class Explain extends WbCommand {
@@ -26,7 +26,7 @@ export default class Explain extends WbCommand {
         empty: [],
       })
     if (!isErrorCode(wanted)) {
-      const close = nearest(wanted, errorCodes)
+      const close = nearestMatch(wanted, errorCodes)
       throw new UsageError(`"${wanted}" is not an error code`, [
         ...(close ? [`did you mean ${close}?`] : []),
         'wb explain',

@@ -5,7 +5,7 @@ import { reportLines, reportOf } from '../src/cli/command/report.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { readStatus, type StatusView } from '../src/cli/status/status.ts'
 import { statusFields } from '../src/cli/status/status-fields.ts'
-import { Redrawn } from '../src/cli/terminal/redrawn.ts'
+import { RedrawnBlock } from '../src/cli/terminal/redrawn.ts'
 import { wrapLine } from '../src/cli/terminal/wrap.ts'
 import { Unreachable } from '../src/client/unreachable.ts'
 import { WbError } from '../src/contract/errors.ts'
@@ -36,7 +36,7 @@ export default class Status extends WbCommand {
   /** Redraws the status. Errors are shown in its place, because the runtime may come back. */
   private async watch(first: StatusView): Promise<void> {
     const { output, signal } = this
-    const screen = new Redrawn(this.io.stdout)
+    const screen = new RedrawnBlock(this.io.stdout)
     const ends = output.style.dim('  Ctrl-C to stop')
     const draw = (lines: readonly string[]) => screen.show([...lines, ends])
     draw(output.fieldLines(statusFields(first)))

@@ -1,7 +1,7 @@
 import { host } from '../src/base/host.ts'
 import { packageBuild } from '../src/base/package.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { dayOf } from '../src/cli/terminal/duration.ts'
+import { formatDate } from '../src/cli/terminal/duration.ts'
 
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'
@@ -13,6 +13,6 @@ export default class Version extends WbCommand {
     const { version, commit, buildTime } = packageBuild()!
     const platform = `${host.platform}-${host.architecture}`
     const all = { version, commit, buildTime, node: host.nodeVersion, platform }
-    this.output.fields(all, { ...all, buildTime: undefined, built: dayOf(Date.parse(buildTime)) })
+    this.output.fields(all, { ...all, buildTime: undefined, built: formatDate(Date.parse(buildTime)) })
   }
 }

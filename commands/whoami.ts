@@ -2,7 +2,7 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { anonymous, callerName, identifyCaller, permissionSummary } from '../src/cli/sign-in/identity.ts'
 import { expirationTime } from '../src/cli/sign-in/notes.ts'
-import { due } from '../src/cli/terminal/duration.ts'
+import { formatDue } from '../src/cli/terminal/duration.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
@@ -38,7 +38,7 @@ export default class Whoami extends WbCommand {
     const moment = expirationTime(me, undefined)
     if (!this.output.interactive) return moment ? [moment] : []
     if (moment === null) return ['never ends']
-    return moment === undefined ? [] : [`ends ${due(Date.parse(moment), this.io.clock.now())}`]
+    return moment === undefined ? [] : [`ends ${formatDue(Date.parse(moment), this.io.clock.now())}`]
   }
 }
 

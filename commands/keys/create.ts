@@ -6,7 +6,7 @@ import { findKeysWithLabel } from '../../src/cli/find/key.ts'
 import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
-import { momentAhead } from '../../src/cli/terminal/duration.ts'
+import { parseFutureTime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import { roles, scopes } from '../../src/contract/scopes.ts'
@@ -43,7 +43,7 @@ export default class KeysCreate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(KeysCreate)
     if (args.label.trim() === '') throw new UsageError('LABEL is empty', ['wb keys create ci --role viewer'])
-    const expiresAt = flags.expires && momentAhead('--expires', flags.expires, this.io.clock.now())
+    const expiresAt = flags.expires && parseFutureTime('--expires', flags.expires, this.io.clock.now())
     const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
     const ways = await this.session.authMethods()

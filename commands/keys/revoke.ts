@@ -4,9 +4,9 @@ import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
 import { isReplaced, keyState } from '../../src/cli/shown/key.ts'
-import { ago, lasting } from '../../src/cli/terminal/duration.ts'
+import { formatAgo, formatLifetime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
-import { everything } from '../../src/client/client.ts'
+import { collect } from '../../src/client/client.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -28,7 +28,7 @@ export default class KeysRevoke extends WbCommand {
     })
     const { workspaceId, keyId, prefix, lastUsedAt } = key
     const label = plainLine(key.label) || prefix
-    const use = lastUsedAt === null ? 'never used' : `last used ${ago(Date.parse(lastUsedAt), nowMs)}`
+    const use = lastUsedAt === null ? 'never used' : `last used ${formatAgo(Date.parse(lastUsedAt), nowMs)}`
     const of = `of workspace ${plainLine(workspace.name)}`
     await this.confirm(
       { act: `revokes key ${label} (${prefix}, ${use}) ${of}`, undone: 'nothing was revoked' },
@@ -45,10 +45,10 @@ export default class KeysRevoke extends WbCommand {
   private async tellOfPredecessors(key: ApiKey) {
     const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
     const nowMs = this.io.clock.now()
-    for (const older of await everything(this.client.items(apiKeys.list, call)))
+    for (const older of await collect(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
         this.output.warn(
-          `  ! ${older.prefix}, which this key replaced, works ${lasting(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
+          `  ! ${older.prefix}, which this key replaced, works ${formatLifetime(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
         )
   }
 }

@@ -6,7 +6,7 @@ import { findKeyInUse } from '../../src/cli/find/key.ts'
 import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
-import { ago, lasting, spanSeconds } from '../../src/cli/terminal/duration.ts'
+import { formatAgo, formatLifetime, parseDurationSeconds } from '../../src/cli/terminal/duration.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -24,7 +24,9 @@ export default class KeysRotate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(KeysRotate)
     const graceSeconds =
-      flags.grace === undefined ? undefined : spanSeconds('--grace', flags.grace, limits.keyGraceSeconds)
+      flags.grace === undefined
+        ? undefined
+        : parseDurationSeconds('--grace', flags.grace, limits.keyGraceSeconds)
     const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
     const naming = { spoken: this.commandName, nowMs: this.io.clock.now() }
@@ -46,5 +48,7 @@ export default class KeysRotate extends WbCommand {
 function ending({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, nowMs: number): string {
   if (revokedAt !== null) return 'has ended'
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= nowMs
-  return hasEnded ? `ended ${ago(Date.parse(expiresAt), nowMs)}` : `works ${lasting(expiresAt, nowMs)}`
+  return hasEnded
+    ? `ended ${formatAgo(Date.parse(expiresAt), nowMs)}`
+    : `works ${formatLifetime(expiresAt, nowMs)}`
 }

@@ -3,7 +3,7 @@ import { aSecretRelease } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { pickResource } from '../../src/cli/find/resolve.ts'
-import { everything } from '../../src/client/client.ts'
+import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
 
@@ -27,7 +27,7 @@ export default class ServicesDisallow extends WbCommand {
 
   private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {
     const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
-    const all = (await everything(items)).filter(row => host === undefined || row.host === host)
+    const all = (await collect(items)).filter(row => host === undefined || row.host === host)
     const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
     return pickResource(
       named,

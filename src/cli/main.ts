@@ -7,7 +7,7 @@ import type { StartedCommand } from './command/started-command.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
-import { nearest } from './terminal/nearest.ts'
+import { nearestMatch } from './terminal/nearest.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 
@@ -115,7 +115,7 @@ function unknown(config: Config, words: readonly string[]): UsageError {
   const relative = suggestionFor(words.at(-1)!, hasVerb(config, before))
   const close = relative
     ? [...before, relative].join(' ')
-    : (nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
+    : (nearestMatch(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
   const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
     `unknown command "wb ${typed}"`,
@@ -126,7 +126,7 @@ function unknown(config: Config, words: readonly string[]): UsageError {
 /** Returns the first command for a verb typed without its topic: `kb search` for `search`. */
 function byVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
-  const verb = nearest(word, [...new Set(commands.map(verbOf))])
+  const verb = nearestMatch(word, [...new Set(commands.map(verbOf))])
   return verb && commands.find(command => verbOf(command) === verb)
 }
 

@@ -1,11 +1,11 @@
 import { WbError } from '../contract/errors.ts'
 import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
-import { failure, stranger, where } from './failure.ts'
+import { errorFromResponse, notARuntime, originOf } from './failure.ts'
 import type { Fetch, Incoming, Outgoing } from './fetch.ts'
 import { lines } from './lines.ts'
 import { inPieces } from './pieces.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Address of a runtime, and the means to send requests to it. */
 export interface Connection {
@@ -99,7 +99,7 @@ export function connect(connection: Connection): Client {
       ...options,
       headers: { ...body.headers, ...headers },
     })
-    if (answer.status >= 300) throw await failure(answer)
+    if (answer.status >= 300) throw await errorFromResponse(answer)
     const ignored = answer.headers.get(ignoredHeader)
     if (ignored) connection.onIgnored?.(namesIn(ignored))
     return answer
@@ -109,12 +109,12 @@ export function connect(connection: Connection): Client {
     const answer = await answered(route, parts, options)
     const value = await decoded(answer)
     const isEmpty = answer.status === 204
-    if (!isEmpty && (typeof value !== 'object' || value === null)) throw stranger(answer)
+    if (!isEmpty && (typeof value !== 'object' || value === null)) throw notARuntime(answer)
     return value
   }
 
   async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
-    yield* pages(async cursor => {
+    yield* readPages(async cursor => {
       const query: Record<string, unknown> = cursor === null ? { ...parts.query } : { ...parts.query, cursor }
       return (await call(route, { ...parts, query }, options)) as Page
     })
@@ -134,7 +134,7 @@ export function connect(connection: Connection): Client {
     const answer = await answered(route, parts, { ...options, headers: { accept: eventStream, ...after } })
     if (!answer.headers.get('content-type')?.startsWith(eventStream) || !answer.body) {
       await answer.text()
-      throw stranger(answer)
+      throw notARuntime(answer)
     }
     yield* eventsOf(answer.body, options.signal ?? connection.signal)
   }
@@ -203,7 +203,7 @@ function parsed(answer: Incoming, text: string): unknown {
     return JSON.parse(text)
   } catch {
     // The message of JSON.parse quotes the response, which may contain a token or a key.
-    throw new Unreachable(`${where(answer)} sent incomplete JSON`, 'Send the request again.')
+    throw new Unreachable(`${originOf(answer)} sent incomplete JSON`, 'Send the request again.')
   }
 }
 
@@ -218,23 +218,23 @@ interface Page {
  * @param read  returns a page by its cursor; null for the first page
  * @throws Unreachable  when a response is not a page, or a cursor repeats
  */
-export async function* pages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
+export async function* readPages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
   let cursor: string | null = null
   let mark: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
-    if (!Array.isArray(page.items)) throw notOurs('the runtime sent a list without items')
+    if (!Array.isArray(page.items)) throw unexpectedResponse('the runtime sent a list without items')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return
-    if (cursor === mark) throw notOurs('the runtime sent the same page of a list twice')
+    if (cursor === mark) throw unexpectedResponse('the runtime sent the same page of a list twice')
     // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
     if ((count & (count - 1)) === 0) mark = cursor
   }
 }
 
 /** Returns all items of a list. */
-export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
   return all

@@ -70,11 +70,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     const { here, repository: cwd } = scene
     const piped = await here.wb(line, { cwd })
     expect(piped.status).toBe(0)
-    for (const name of [
-      'workbase.yaml does not count',
-      '.workbase/ does not count',
-      '.wb.yaml does not count',
-    ])
+    for (const name of ['workbase.yaml is not used', '.workbase/ is not used', '.wb.yaml is not used'])
       expect(piped.stderr).toContain(join(cwd, name))
     const ci = await here.wb(line, { cwd, env: { CI: 'true' } })
     expect(ci).toMatchObject({ status: 2, stdout: '' })
@@ -147,7 +143,7 @@ describe('a repository that was cloned [security rule 6]', () => {
       status: 2,
       stderr: expect.stringContaining('.workbase/: is no folder'),
     })
-    expect((await here.wb(line, { cwd })).stderr).toContain('.workbase/ does not count')
+    expect((await here.wb(line, { cwd })).stderr).toContain('.workbase/ is not used')
     expect(existsSync(join(elsewhere, 'workbase.db'))).toBe(false)
     expect(untouched(scene)).toBe(true)
   })

@@ -44,22 +44,22 @@ describe('the files of a folder [security rule 6]', () => {
   test('count after a yes, and go on to where nobody can be asked', async () => {
     const { decided, said, cwd } = folder()
     const config = join(cwd, 'workbase.yaml')
-    expect(await decided(null)).toEqual({ says: {}, aside: [config] })
-    expect(await decided(true)).toEqual({ says: { config }, aside: [] })
+    expect(await decided(null)).toEqual({ settings: {}, ignored: [config] })
+    expect(await decided(true)).toEqual({ settings: { config }, ignored: [] })
     expect(said.join('\n')).toContain('chat.baseUrl  "https://a.example"')
-    expect(await decided(null, { isCi: true })).toEqual({ says: { config }, aside: [] })
+    expect(await decided(null, { isCi: true })).toEqual({ settings: { config }, ignored: [] })
     expect(said).toEqual([])
   })
 
   test('are asked about again after a no only where they say something else', async () => {
     const { decided, said, put } = folder()
-    expect(await decided(false)).toMatchObject({ says: {} })
-    expect(await decided(true)).toMatchObject({ says: {} })
+    expect(await decided(false)).toMatchObject({ settings: {} })
+    expect(await decided(true)).toMatchObject({ settings: {} })
     expect(said).toEqual([])
     const { settings, refusal } = await decided(null, { isCi: true })
     expect([settings, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
     put(yaml('b'))
-    expect(await decided(true)).toHaveProperty('says.config')
+    expect(await decided(true)).toHaveProperty('settings.config')
     expect(said.join('\n')).toContain('"https://a.example" → "https://b.example"')
   })
 
@@ -67,7 +67,7 @@ describe('the files of a folder [security rule 6]', () => {
     const { decided, said, put } = folder()
     const hosts = Array.from({ length: 100 }, (_, at) => `host${at}.example`)
     put(JSON.stringify({ version: 1, runtime: { allowedHosts: hosts } }))
-    expect(await decided(true)).toMatchObject({ says: {} })
+    expect(await decided(true)).toMatchObject({ settings: {} })
     expect(said).toEqual([])
   })
 
@@ -76,11 +76,17 @@ describe('the files of a folder [security rule 6]', () => {
     await decided(true)
     put('a: [')
     const fault = { message: expect.stringContaining('can no longer be trusted') }
-    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: false } })
+    expect(await decided(true)).toMatchObject({
+      settings: {},
+      refusal: { error: fault, namesRuntime: false },
+    })
     symlinkSync('/nowhere', join(cwd, '.workbase'))
-    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: true } })
+    expect(await decided(true)).toMatchObject({ settings: {}, refusal: { error: fault, namesRuntime: true } })
     writeFileSync(join(cwd, '.wb.yaml'), 'url: http://127.0.0.1:1\n')
-    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: { code: 'validation_error' } } })
+    expect(await decided(true)).toMatchObject({
+      settings: {},
+      refusal: { error: { code: 'validation_error' } },
+    })
   })
 
   test('are looked at again before a server restarts with them', async () => {

@@ -4,17 +4,17 @@ import { join } from 'node:path'
 import { chdir, cwd } from 'node:process'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Found, Source } from '../../src/cli/ingest/found.ts'
+import type { IngestItem, Source } from '../../src/cli/ingest/found.ts'
 import { sizeOf } from '../../src/cli/ingest/size.ts'
 import { filesOf, type Intake, shared, sources } from '../../src/cli/ingest/sources.ts'
-import { everything } from '../../src/client/client.ts'
+import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const signal = new AbortController().signal
 
-async function all(paths: string[], rest: Partial<Intake> = {}): Promise<Found[]> {
-  const found: Found[] = []
+async function all(paths: string[], rest: Partial<Intake> = {}): Promise<IngestItem[]> {
+  const found: IngestItem[] = []
   for await (const one of sources({ paths, cwd: cwd(), all: false, stdin: undefined, ...rest }))
     found.push(one)
   return found
@@ -276,10 +276,7 @@ describe('documents', () => {
       }
     }
     const files = shared(counted())
-    const [size, found] = await Promise.all([
-      sizeOf(intake, files, signal),
-      everything(sources(intake, files)),
-    ])
+    const [size, found] = await Promise.all([sizeOf(intake, files, signal), collect(sources(intake, files))])
     expect([size, found.length, steps]).toEqual([3, 3, 3])
   })
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connect, everything } from '../../src/client/client.ts'
+import { collect, connect } from '../../src/client/client.ts'
 import { webFetch } from '../../src/client/web-fetch.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { jobs } from '../../src/contract/jobs.ts'
@@ -84,7 +84,7 @@ describe('webFetch', () => {
     const lines = client.stream(documents.ingestBatch, request as never, {
       onSent: bytes => sent.push(bytes),
     })
-    expect(await everything(lines)).toEqual([{ line: 1 }, { line: 2 }])
+    expect(await collect(lines)).toEqual([{ line: 1 }, { line: 2 }])
     expect(asked[0]).toMatchObject({ body: '{"text":"a"}\n{"text":"é"}\n', type: 'application/x-ndjson' })
     expect(sent).toEqual([27])
   })
@@ -96,7 +96,7 @@ describe('webFetch', () => {
       body: 'id: 1\nevent: job\ndata: {"a":1}\n\n',
     })
     const events = client.events(jobs.events, { params: { workspaceId: 'w', jobId: 'j' } })
-    expect(await everything(events)).toEqual([{ id: '1', event: 'job', data: { a: 1 } }])
+    expect(await collect(events)).toEqual([{ id: '1', event: 'job', data: { a: 1 } }])
   })
 
   test('follows no redirect', async () => {

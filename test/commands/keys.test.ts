@@ -14,7 +14,14 @@ import { clipboardCommand } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/errors.ts'
 import { describeScopes } from '../../src/cli/keys/describe-scopes.ts'
 import { isReplaced } from '../../src/cli/shown/key.ts'
-import { ago, due, lasting, momentAhead, momentPast, spanSeconds } from '../../src/cli/terminal/duration.ts'
+import {
+  formatAgo,
+  formatDue,
+  formatLifetime,
+  parseDurationSeconds,
+  parseFutureTime,
+  parsePastTime,
+} from '../../src/cli/terminal/duration.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import type { Request } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
@@ -146,7 +153,7 @@ describe('when', () => {
     ['2027-01-01T08:00:00Z', '2027-01-01T08:00:00.000Z'],
     ['2027-01-01t08:00:00.5+02:00', '2027-01-01T06:00:00.500Z'],
   ])('%s is %s', (text, iso) => {
-    expect(momentAhead('--expires', text, now)).toBe(iso)
+    expect(parseFutureTime('--expires', text, now)).toBe(iso)
   })
 
   test.each([
@@ -167,13 +174,13 @@ describe('when', () => {
     '2026-03-01',
     '0d',
   ])('%j is no moment that is to come', text => {
-    expect(() => momentAhead('--expires', text, now)).toThrow(UsageError)
+    expect(() => parseFutureTime('--expires', text, now)).toThrow(UsageError)
   })
 
   test('a moment that has passed is so long ago, or a date', () => {
-    expect(momentPast('--since', '1h', now)).toBe('2026-03-01T11:00:00.000Z')
-    expect(momentPast('--since', '2026-02-01', now)).toBe('2026-02-01T00:00:00.000Z')
-    expect(() => momentPast('--since', 'yesterday', now)).toThrow(UsageError)
+    expect(parsePastTime('--since', '1h', now)).toBe('2026-03-01T11:00:00.000Z')
+    expect(parsePastTime('--since', '2026-02-01', now)).toBe('2026-02-01T00:00:00.000Z')
+    expect(() => parsePastTime('--since', 'yesterday', now)).toThrow(UsageError)
   })
 
   test.each([
@@ -182,11 +189,11 @@ describe('when', () => {
     ['24h', 86_400],
     ['30d', 2_592_000],
   ])('a span of %s has %i seconds', (text, seconds) => {
-    expect(spanSeconds('--grace', text, 2_592_000)).toBe(seconds)
+    expect(parseDurationSeconds('--grace', text, 2_592_000)).toBe(seconds)
   })
 
   test.each(['31d', '24', '', 'never'])('%j is no grace', text => {
-    expect(() => spanSeconds('--grace', text, 2_592_000)).toThrow(UsageError)
+    expect(() => parseDurationSeconds('--grace', text, 2_592_000)).toThrow(UsageError)
   })
 
   test.each([
@@ -198,7 +205,7 @@ describe('when', () => {
     [90 * 86_400_000, '2026-05-30'],
     [-5_000, '5 s ago'],
   ])('what is due in %i ms is due %s', (ms, text) => {
-    expect(due(now + ms, now)).toBe(text)
+    expect(formatDue(now + ms, now)).toBe(text)
   })
 
   test.each([
@@ -208,11 +215,11 @@ describe('when', () => {
     [3_000, 'for 3 s'],
     [90 * 86_400_000, 'until 2026-05-30'],
   ])('what ends in %j ms works %s', (ms, text) => {
-    expect(lasting(ms === null ? null : new Date(now + ms).toISOString(), now)).toBe(text)
+    expect(formatLifetime(ms === null ? null : new Date(now + ms).toISOString(), now)).toBe(text)
   })
 
   test('what is no time is a dash', () => {
-    expect([due(Number.NaN, now), ago(Number.NaN, now)]).toEqual(['–', '–'])
+    expect([formatDue(Number.NaN, now), formatAgo(Number.NaN, now)]).toEqual(['–', '–'])
   })
 })
 

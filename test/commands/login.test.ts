@@ -113,7 +113,7 @@ describe('wb login by a code', () => {
     let isGone = false
     const { status, text } = await signIn(stage.here, server.url, {
       onText(screen) {
-        if (isGone || !screen.includes('asking again')) return
+        if (isGone || !screen.includes('trying again')) return
         isGone = true
         void server
           .stop()
@@ -124,7 +124,7 @@ describe('wb login by a code', () => {
       },
     })
     expect(status, text).toBe(0)
-    expect(text).toContain('asking again')
+    expect(text).toContain('trying again')
     expect(text).toContain('✓ signed in')
   })
 })
@@ -245,7 +245,7 @@ describe('Ctrl-C leaves nothing behind', () => {
     const opened = { 'Enter to open': '\r', 'opened the browser': '\x03' }
     expectNothingKept(here, await inTerminal(here, ['login', server.url], { answer: answering(opened) }))
     provider.front = ({ path }) => (path === '/token' ? { status: 503 } : undefined)
-    const away = { 'asking again': '\x03' }
+    const away = { 'trying again': '\x03' }
     expectNothingKept(here, await inTerminal(here, ['login', server.url], { answer: answering(away) }))
   })
 

@@ -109,7 +109,7 @@ test('in a terminal what is missing is asked for, the release is offered, and re
   expect({ status: made.status, left: answers }).toEqual({ status: 0, left: [] })
   expect(await serversOf(here)).toMatchObject([{ label: 'tools', url: nowhere }])
   const removed = await inTerminal(here, servers('remove', 'tools'), {
-    answer: text => (/Type tools to go on/.test(withoutSequences(text)) ? 'tools\r' : undefined),
+    answer: text => (/Type tools to confirm/.test(withoutSequences(text)) ? 'tools\r' : undefined),
   })
   expect(removed.status).toBe(0)
   expect(await serversOf(here)).toEqual([])

@@ -137,6 +137,6 @@ describe('one more of a name', { timeout }, () => {
       answer: answers(['create a second one?', 'n\r']),
     })
     expect(declined.status).toBe(2)
-    expect(withoutSequences(declined.text)).toContain('Nothing was made')
+    expect(withoutSequences(declined.text)).toContain('Nothing was created')
   })
 })

@@ -142,11 +142,11 @@ describe('wb serve', () => {
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${config} is not used, because its folder is not trusted; use wb trust, or a flag\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
+      stderr: `  ✗ ${config} is not used because its folder is not trusted; run wb trust, or name it\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
     })
     const hinted = await here.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
-      `  ${config} is not used, because its folder is not trusted; use wb trust, or a flag:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
+      `  ${config} is not used because its folder is not trusted; run wb trust, or name it:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
     )
     await here.serve(['--config', config])
   })
@@ -182,7 +182,7 @@ describe('wb serve', () => {
     )
     answered.catch(() => {})
     server.process.kill('SIGTERM')
-    await said(server.process, 'ending')
+    await said(server.process, 'shutting down')
     expect(await second.get('/api/v1/workspaces')).toMatch(/^HTTP\/1.1 503[\s\S]*draining/)
     unfinished.end(':"demo"}')
     expect((await answered).statusCode).toBe(201)
@@ -192,7 +192,7 @@ describe('wb serve', () => {
     const cut = await half(stuck.url)
     cut.on('error', () => {})
     stuck.process.kill('SIGTERM')
-    await said(stuck.process, 'ending')
+    await said(stuck.process, 'shutting down')
     stuck.process.kill('SIGTERM')
     expect((await stuck.ended).status).toBe(130)
   })

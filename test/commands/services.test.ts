@@ -134,10 +134,10 @@ test('the models of a provider are listed; where it does not answer, a list of o
     { id: 'gpt-4o-mini', name: 'gpt-4o-mini', supportsTools: true, recommended: true },
   ])
   expect(stderr).toContain('built-in list: OpenAI does not list its models')
-  expect(stderr).toContain('  --model takes any other')
+  expect(stderr).toContain('  --model accepts any other')
   const unreached = ['services', 'models', '--provider', 'ollama', '--endpoint', 'http://127.0.0.1:9']
   const { stderr: silent } = await wb(unreached)
-  expect(silent).toContain('a list of ours: ollama was asked, and did not answer')
+  expect(silent).toContain('built-in list: Ollama did not return its models')
   expect(silent).toMatch(/\n {2}ollama serve .*--endpoint URL/)
 })
 

@@ -34,7 +34,7 @@ test('wb add takes the knowledge base that is named, else the only one, and make
     [
       '  ✗ There is no file or folder "nowhere"',
       '    wb add ./my-folder',
-      '    wb add noif ./my-folder    if nowhere is a knowledge base',
+      '    wb add nowhere ./my-folder    if nowhere is a knowledge base',
       '',
     ].join('\n'),
   )

@@ -71,7 +71,7 @@ test('--watch draws over what it drew, also while the runtime is away, and Ctrl-
         server.process.kill('SIGKILL')
         return ''
       }
-      return step === 1 && /No runtime answers[\s\S]*Ctrl-C to stop\n$/.test(drawn) ? '\x03' : undefined
+      return step === 1 && /No runtime responds[\s\S]*Ctrl-C to stop\n$/.test(drawn) ? '\x03' : undefined
     },
   })
   expect(status).toBe(0)

@@ -37,3 +37,14 @@ test('docs/cli.md lists every flag that all commands have', () => {
     everywhere.sort(),
   )
 })
+
+test('README.md names only commands that exist', () => {
+  const code = readFileSync('README.md', 'utf8').match(/```[\s\S]*?```|`[^`\n]+`/g)!
+  const typed = code.flatMap(text =>
+    [...text.matchAll(/\bwb ([a-z]+(?: [a-z-]+)*)/g)].map(([, words]) => words!),
+  )
+  const isCommand = (words: string) =>
+    words.split(' ').some((_, at, all) => all.slice(0, at + 1).join(':') in commands)
+  expect(typed.length).toBeGreaterThan(20)
+  expect(typed.filter(words => !isCommand(words))).toEqual([])
+})

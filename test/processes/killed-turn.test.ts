@@ -47,7 +47,7 @@ async function killedAt(
     for await (const event of client.events(chat.stream, { params, body }))
       if (isDue(event as unknown as TurnEvent)) server.process.kill('SIGKILL')
   }
-  await expect(read()).rejects.toThrow('the stream broke off')
+  await expect(read()).rejects.toThrow('the event stream was interrupted')
   await server.ended
 }
 

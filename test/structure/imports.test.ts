@@ -207,13 +207,13 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  test('the command line reads process in one file', () => {
+  test('the command line reads process in one file, and its screens restore the terminal in another', () => {
     const readers = files.filter(
       file =>
-        /^(?:src\/cli|commands)\//.test(file) &&
-        /\bprocess[.[]|[=.]\s*process\b|node:process/.test(code(file)),
+        /^(?:src\/(?:cli|tui)|commands)\//.test(file) &&
+        /\bprocess[.[]|[=.]\s*process\b|^import.*node:process/m.test(code(file)),
     )
-    expect(readers).toEqual(['src/cli/node-io.ts'])
+    expect(readers).toEqual(['src/cli/node-io.ts', 'src/tui/parts/hold.ts'])
   })
 
   test('tests and benchmarks load SQLite by the driver of the store', () => {

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import type { Clock } from '../../base/clock.ts'
 import { auditActions } from '../../contract/audit-record.ts'
-import { momentPast } from '../terminal/duration.ts'
+import { parsePastTime } from '../terminal/duration.ts'
 
 /** Flags that filter audit records. */
 export const auditFlags = {
@@ -19,5 +19,5 @@ export function auditQuery(
   { since, action }: { since?: string; action?: (typeof auditActions)[number] },
   clock: Clock,
 ) {
-  return { since: since && momentPast('--since', since, clock.now()), action }
+  return { since: since && parsePastTime('--since', since, clock.now()), action }
 }

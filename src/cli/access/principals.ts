@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { type Principal, principals } from '../../contract/principals.ts'
@@ -51,7 +51,7 @@ export async function findPrincipal(
   wanted: string,
 ): Promise<Principal> {
   const query = { limit: limits.pageMax }
-  const all = await everything(client.items(principals.list, { params: { workspaceId }, query }))
+  const all = await collect(client.items(principals.list, { params: { workspaceId }, query }))
   const exact = all.find(({ principalId }) => principalId === wanted)
   if (exact) return exact
   const named = all.flatMap(row => [

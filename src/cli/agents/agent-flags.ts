@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import type { ToolRules } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
@@ -90,7 +90,7 @@ export async function resolveLlmServiceId(
   wanted?: string,
 ): Promise<string | null> {
   const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  const all = await everything(resolving.client.items(llmServices.list, request))
+  const all = await collect(resolving.client.items(llmServices.list, request))
   if (all.length === 0 && wanted === undefined) return null
   const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
   const naming = (name: string) => `--llm ${name}`

@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type Agent, agents } from '../../contract/agents.ts'
 import { type Attachment, attachments } from '../../contract/attachments.ts'
 import { type Approval, type Citation, chat, type MessagePair, type TurnEvent } from '../../contract/chat.ts'
@@ -12,7 +12,7 @@ import { readChunks } from '../documents/chunks.ts'
 import { conversationName } from '../find/conversation.ts'
 import { listKnowledgeBases } from '../find/resolve.ts'
 import { findPassages, type Passage } from '../passages/find-passages.ts'
-import { ago } from '../terminal/duration.ts'
+import { formatAgo } from '../terminal/duration.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { markdownOf } from './exported.ts'
 import type { ChatPort, Choice, Say } from './port.ts'
@@ -135,7 +135,7 @@ export class Talk implements ChatPort {
       return []
     }
     const params = { ...this.#ofAgent, conversationId }
-    return everything(this.client.items(messages.list, { params, query }))
+    return collect(this.client.items(messages.list, { params, query }))
   }
 
   async exported(): Promise<string | undefined> {
@@ -202,7 +202,7 @@ export class Talk implements ChatPort {
 
   async models(): Promise<Choice[]> {
     const { workspaceId, llmServiceId: bound } = this.agent
-    const all = await everything(this.client.items(llmServices.list, { params: { workspaceId }, query }))
+    const all = await collect(this.client.items(llmServices.list, { params: { workspaceId }, query }))
     return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
       id,
       name: modelName,
@@ -245,10 +245,10 @@ export class Talk implements ChatPort {
   async conversations(search: string): Promise<Choice[]> {
     const found = { ...query, sort: 'activity' as const, ...(search !== '' && { q: search }) }
     const items = this.client.items(conversations.list, { params: this.#ofAgent, query: found })
-    return (await everything(items)).map(one => ({
+    return (await collect(items)).map(one => ({
       id: one.conversationId,
       name: conversationName(one),
-      about: ago(Date.parse(one.lastActivityAt), systemClock.now()),
+      about: formatAgo(Date.parse(one.lastActivityAt), systemClock.now()),
       isChosen: one.conversationId === this.#conversationId,
     }))
   }

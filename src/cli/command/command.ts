@@ -9,7 +9,7 @@ import {
   workspaceOrDefault,
 } from '../find/resolve.ts'
 import * as person from '../terminal/ask.ts'
-import { take } from '../terminal/take.ts'
+import { takeFirst } from '../terminal/take.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import { isNameTaken, promptForArgument } from './existing-arg.ts'
@@ -130,7 +130,7 @@ export abstract class WbCommand extends StartedCommand {
    * @param standard  answer of Enter alone
    */
   protected async askYesNo(question: string, standard = true): Promise<boolean> {
-    return this.canAsk && person.agree(this.io, question, this.signal, standard)
+    return this.canAsk && person.askYesNo(this.io, question, this.signal, standard)
   }
 
   /**
@@ -160,7 +160,10 @@ export abstract class WbCommand extends StartedCommand {
     items: AsyncIterable<T> | Iterable<T>,
     limit?: number,
   ): Promise<{ rows: T[]; total?: string }> {
-    return this.waitFor('reading', take(items, limit ?? (this.output.interactive ? screenful : Infinity)))
+    return this.waitFor(
+      'reading',
+      takeFirst(items, limit ?? (this.output.interactive ? screenful : Infinity)),
+    )
   }
 
   /**

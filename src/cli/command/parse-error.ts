@@ -1,4 +1,4 @@
-import { nearest } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import type { Choices } from './choices.ts'
 import { isParseError } from './exit.ts'
 
@@ -46,7 +46,7 @@ export function parseMessage(error: Error): string {
 export function suggestFlags(error: unknown, known: readonly string[]): string[] {
   if (!isParseError(error)) return []
   const meant = ((error as ParseFault).flags ?? []).flatMap(flag => {
-    const close = nearest(
+    const close = nearestMatch(
       flag,
       known.map(name => `--${name}`),
     )

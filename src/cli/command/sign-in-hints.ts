@@ -1,6 +1,6 @@
 import { isLoopback } from '../../base/loopback.ts'
 import { shellWord } from '../../base/shell-word.ts'
-import { isFree, Unreachable } from '../../client/unreachable.ts'
+import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import {
   acceptsTokensOnly,
   type RuntimeAuthMethods,
@@ -110,7 +110,7 @@ export function operatorHints(kind: ResolvedRuntime['kind']): string[] {
  */
 export function unreachableHints(profile: Profile | undefined, error: Error): string[] {
   const goOn = profile?.urlFrom === 'profile' ? localSuggestions(profile) : []
-  const isRefused = !(error instanceof Unreachable) || isFree(error)
+  const isRefused = !(error instanceof Unreachable) || isRefusedConnection(error)
   const start = profile?.url !== undefined && isRefused ? serveCommand(profile.url) : undefined
   const flag = profile?.urlFrom === '--url' ? ` --url ${shellWord(profile.url!)}` : ''
   return [...goOn, start ?? `wb doctor${flag}`]

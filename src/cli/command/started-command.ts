@@ -12,7 +12,7 @@ import * as person from '../terminal/ask.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { jqFilter } from '../terminal/jq.ts'
 import { counted, Output, type OutputOptions, type Sink } from '../terminal/output.ts'
-import { type Progress, silent, terminalProgress } from '../terminal/progress.ts'
+import { type Progress, silentProgress, terminalProgress } from '../terminal/progress.ts'
 import { findFolderFiles } from '../trust/folder-files.ts'
 import type { TrustRefusal } from '../trust/folder-settings.ts'
 import type { NarrowingFlags } from './choices.ts'
@@ -38,7 +38,7 @@ export abstract class StartedCommand extends Command {
   #exitCode: number = exit.ok
   /** Aborts when the user presses Ctrl-C. */
   protected signal!: AbortSignal
-  #progress: Progress = silent
+  #progress: Progress = silentProgress
   /** True if this command creates the named profile when it does not exist. */
   protected readonly createsProfile: boolean = false
   /** True if this command asks about untrusted files of the working directory, or prints notes about them. */
@@ -142,7 +142,7 @@ export abstract class StartedCommand extends Command {
       warn: line => output.warn(line),
       agree:
         this.usesFolderFiles && this.canAsk
-          ? question => person.agree(this.io, question, this.signal, false)
+          ? question => person.askYesNo(this.io, question, this.signal, false)
           : undefined,
     })
     this.#refusal = refusal

@@ -1,5 +1,5 @@
 import { type Client, connect } from '../../client/client.ts'
-import { addressHint, failure } from '../../client/failure.ts'
+import { addressHint, errorFromResponse } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
@@ -89,7 +89,7 @@ export async function fetchAuthMethods(client: Client, profile: Profile): Promis
 }
 
 async function refusal(answer: Incoming, profile: Profile): Promise<Error> {
-  const error = await failure(answer)
+  const error = await errorFromResponse(answer)
   const isNoRuntime = answer.status === 404 || (answer.status >= 400 && error instanceof Unreachable)
   return isNoRuntime
     ? notARuntime(profile, `it responds to /auth/config with status ${answer.status}`)

@@ -1,5 +1,5 @@
-import { type Client, everything, pages } from '../../client/client.ts'
-import { failure } from '../../client/failure.ts'
+import { type Client, collect, readPages } from '../../client/client.ts'
+import { errorFromResponse } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { UsageError } from '../errors.ts'
 
@@ -58,16 +58,16 @@ export async function fetchAllPages(
     throw new UsageError(`--pages reads the pages of a list, so it cannot be used with ${method}`, [
       'leave out --pages, or use GET',
     ])
-  const all = pages(async cursor => {
+  const all = readPages(async cursor => {
     const answer: Incoming = await client.raw({
       method,
       path: cursor === null ? path : withCursor(path, cursor),
       headers,
     })
-    if (answer.status >= 300) throw await failure(answer)
+    if (answer.status >= 300) throw await errorFromResponse(answer)
     return pageOf(path, await answer.text())
   })
-  return everything(all)
+  return collect(all)
 }
 
 function pageOf(path: string, text: string): { items: unknown[]; nextCursor: string | null } {

@@ -1,7 +1,7 @@
 import { packageBuild, packageVersion } from '../../base/package.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { connect } from '../../client/client.ts'
-import { isFree, Unreachable } from '../../client/unreachable.ts'
+import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operational } from '../../contract/operational.ts'
 import { workspaces } from '../../contract/workspaces.ts'
@@ -33,7 +33,8 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
     const meant = runtime.kind === 'named' ? suggestAddress(baseUrl, error) : undefined
     if (meant && error instanceof Error)
       return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(meant.url)}`)
-    if (error instanceof Unreachable) return failed(error.message, startLine(runtime, isFree(error)))
+    if (error instanceof Unreachable)
+      return failed(error.message, startLine(runtime, isRefusedConnection(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return findingFromError(error)
     const { code, message } = reportOf(error)
     return failed(`${message} (${code}); fix the cause first`, 'wb api POST /setup/restart')

@@ -7,7 +7,7 @@ import { shellWord } from '../../base/shell-word.ts'
 import { findPortHolder } from '../connection/port-holder.ts'
 import type { Announcement } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { ago } from '../terminal/duration.ts'
+import { formatAgo } from '../terminal/duration.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 import type { ValidatedConfig } from './validate-config.ts'
 
@@ -34,7 +34,7 @@ function isAtLeast(version: string, least: string): boolean {
 export function checkServerLock(server: Announcement | undefined, nowMs: number): Finding {
   return ok(
     server
-      ? `held by wb serve at ${server.url}, process ${server.pid}, started ${ago(Date.parse(server.startedAt), nowMs)}`
+      ? `held by wb serve at ${server.url}, process ${server.pid}, started ${formatAgo(Date.parse(server.startedAt), nowMs)}`
       : 'no wb serve is running',
   )
 }

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { pathOf } from '../../client/client.ts'
-import { failure } from '../../client/failure.ts'
+import { errorFromResponse } from '../../client/failure.ts'
 import { type Chunk, type Document, documents } from '../../contract/documents.ts'
 
 const nextHeader = 'x-next-cursor'
@@ -18,7 +18,7 @@ export async function* readChunks(
   do {
     const path = pathOf(documents.chunks, { params, query: { cursor } })
     const answer = await client.raw({ method: 'GET', path })
-    if (answer.status !== 200) throw await failure(answer)
+    if (answer.status !== 200) throw await errorFromResponse(answer)
     yield* JSON.parse(await answer.text()) as Chunk[]
     cursor = answer.headers.get(nextHeader) ?? undefined
   } while (cursor)

@@ -1,4 +1,4 @@
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import { type Agent, type AgentTemplate, agents, agentTemplates } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
@@ -20,7 +20,7 @@ const templateKind: ResourceKind = {
 /** Returns the agents of a workspace. */
 export async function listAgents({ client }: ResolveContext, workspaceId: string): Promise<Agent[]> {
   const query = { limit: limits.pageMax }
-  return everything(client.items(agents.list, { params: { workspaceId }, query }))
+  return collect(client.items(agents.list, { params: { workspaceId }, query }))
 }
 
 /**

@@ -1,8 +1,8 @@
 import { systemClock } from '../../base/clock.ts'
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import { type Conversation, conversations } from '../../contract/conversations.ts'
 import { limits } from '../../contract/limits.ts'
-import { ago } from '../terminal/duration.ts'
+import { formatAgo } from '../terminal/duration.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
 const conversationKind: ResourceKind = {
@@ -19,7 +19,7 @@ export function conversationName({ title, conversationId }: Conversation): strin
 
 /** Describes when a conversation started, as titles repeat: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
 function about({ createdAt }: Conversation): string {
-  return `begun ${createdAt}, ${ago(Date.parse(createdAt), systemClock.now())}`
+  return `begun ${createdAt}, ${formatAgo(Date.parse(createdAt), systemClock.now())}`
 }
 
 /**
@@ -32,7 +32,7 @@ export async function findConversation(resolving: ResolveContext, wanted?: strin
   const { workspaceId } = await resolveWorkspace(resolving)
   const query = { limit: limits.pageMax }
   const items = resolving.client.items(conversations.listAll, { params: { workspaceId }, query })
-  const all = await everything(items)
+  const all = await collect(items)
   const named = all.map(row => ({
     row,
     id: row.conversationId,

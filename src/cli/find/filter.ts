@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import { filters, type KnowledgeFilter } from '../../contract/filters.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
@@ -30,7 +30,7 @@ export async function findFilter(
   const params = { workspaceId, knowledgeBaseId }
   if (wanted !== undefined && isId(wanted))
     return client.call(filters.show, { params: { ...params, knowledgeFilterId: wanted } })
-  const all = await everything(client.items(filters.list, { params, query: { limit: limits.pageMax } }))
+  const all = await collect(client.items(filters.list, { params, query: { limit: limits.pageMax } }))
   return pickResource(
     all.map(row => ({ row, id: row.knowledgeFilterId, name: row.name })),
     wanted,

@@ -1,4 +1,4 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
 import { limits } from '../../contract/limits.ts'
@@ -6,8 +6,8 @@ import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { isReplaced, keyState } from '../shown/key.ts'
-import { ago, lasting } from '../terminal/duration.ts'
-import { nearest } from '../terminal/nearest.ts'
+import { formatAgo, formatLifetime } from '../terminal/duration.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { ResolveContext } from './resolve.ts'
 
@@ -35,7 +35,7 @@ export async function findKey(
     ])
   const params = { workspaceId }
   if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
-  const all = await everything(client.items(apiKeys.list, { params, query: { limit: limits.pageMax } }))
+  const all = await collect(client.items(apiKeys.list, { params, query: { limit: limits.pageMax } }))
   const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
   const working = matches.filter(key => keyState(key, nowMs) === 'active')
   const lasting = working.filter(key => !isReplaced(key, all))
@@ -53,7 +53,7 @@ export async function findKey(
 export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parameters<typeof findKey>) {
   const key = await findKey(resolving, workspace, wanted, at)
   if (key.revokedAt === null) return key
-  const when = ago(Date.parse(key.revokedAt), at.nowMs)
+  const when = formatAgo(Date.parse(key.revokedAt), at.nowMs)
   const name = `${plainLine(key.label)} (${key.prefix})`
   throw new WbError(
     'api_key_not_found',
@@ -70,12 +70,12 @@ export async function findKeysWithLabel(
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
 ): Promise<ApiKey[]> {
   const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  const all = await everything(client.items(apiKeys.list, call))
+  const all = await collect(client.items(apiKeys.list, call))
   return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }
 
 function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
-  const close = nearest(
+  const close = nearestMatch(
     wanted,
     all.map(({ label }) => label),
   )
@@ -93,7 +93,7 @@ function ambiguous(
     .slice(0, candidatesShown)
     .map(
       key =>
-        `${spoken} ${key.prefix}    created ${ago(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
+        `${spoken} ${key.prefix}    created ${formatAgo(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
     )
   return new UsageError(
     `${keys.length} keys are named "${plainLine(wanted)}"; use a prefix`,
@@ -103,7 +103,7 @@ function ambiguous(
 
 function endOf(key: ApiKey, nowMs: number): string {
   const { revokedAt, expiresAt } = key
-  if (revokedAt) return `, revoked ${ago(Date.parse(revokedAt), nowMs)}`
-  if (keyState(key, nowMs) === 'expired') return `, ended ${ago(Date.parse(expiresAt!), nowMs)}`
-  return expiresAt ? `, works ${lasting(expiresAt, nowMs)}` : ''
+  if (revokedAt) return `, revoked ${formatAgo(Date.parse(revokedAt), nowMs)}`
+  if (keyState(key, nowMs) === 'expired') return `, ended ${formatAgo(Date.parse(expiresAt!), nowMs)}`
+  return expiresAt ? `, works ${formatLifetime(expiresAt, nowMs)}` : ''
 }

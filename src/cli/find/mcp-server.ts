@@ -1,4 +1,4 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { limits } from '../../contract/limits.ts'
 import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
 import { isId } from '../id.ts'
@@ -30,5 +30,5 @@ export async function findMcpServer(resolving: ResolveContext, wanted?: string):
 /** Returns the registered MCP servers of a workspace. */
 export async function listMcpServers(client: Client, workspaceId: string): Promise<McpServer[]> {
   const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  return everything(client.items(mcpServers.list, request))
+  return collect(client.items(mcpServers.list, request))
 }

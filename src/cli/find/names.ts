@@ -1,4 +1,4 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import type { Agent } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
@@ -42,7 +42,7 @@ export async function lookUpLlmServiceNames(
 ): Promise<Names> {
   if (agents.every(({ llmServiceId }) => llmServiceId === null)) return {}
   const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  const all = await everything(client.items(llmServices.list, request))
+  const all = await collect(client.items(llmServices.list, request))
   return Object.fromEntries(all.map(({ llmServiceId, name }) => [llmServiceId, name]))
 }
 

@@ -1,4 +1,4 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { kb } from '../../contract/knowledge.ts'
@@ -8,7 +8,7 @@ import { workspaces } from '../../contract/workspaces.ts'
 import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { defaultWorkspace, type Profile } from '../settings/profile.ts'
-import { nearest } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import { explainWorkspaceLimits } from './workspace-limits.ts'
 
 const candidatesShown = 8
@@ -84,7 +84,7 @@ export async function resolveWorkspace(resolving: ResolveContext, named?: string
   const namedBy = named === undefined ? profile.workspaceFrom : undefined
   const wanted = said ?? defaultWorkspace(profile)
   if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
-  const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const all = await collect(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
   const implied =
     wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
   try {
@@ -120,7 +120,7 @@ export async function workspaceOrDefault(
   onMade: (workspace: Workspace) => void,
 ): Promise<Workspace> {
   const { client, profile } = resolving
-  const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const first = await collect(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
   if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
   if ((await explainWorkspaceLimits(client, [])) !== undefined) return resolveWorkspace(resolving)
   try {
@@ -183,7 +183,7 @@ export async function resolveKnowledgeBase<E = never>(
 
 /** Returns the knowledge bases of a workspace. */
 export async function listKnowledgeBases(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
-  return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
+  return collect(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
 }
 
 /**
@@ -206,7 +206,7 @@ export async function pickResource<T>(
   if (matches.length === 1) return matches[0]!.row
   if (matches.length > 1)
     throw ambiguous(`${counted(matches.length, kind)} are named "${wanted}"`, matches, kind, 'id')
-  const close = nearest(
+  const close = nearestMatch(
     wanted,
     all.map(({ name }) => name),
   )

@@ -4,7 +4,7 @@ import { WbError } from '../../contract/errors.ts'
 import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
 import { UsageError } from '../errors.ts'
 import { formatToolName } from '../shown/tool-name.ts'
-import { nearest } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import { listMcpServers } from './mcp-server.ts'
 import type { ResolveContext } from './resolve.ts'
 
@@ -153,7 +153,7 @@ async function notFound(
   meanings: readonly ToolMatch[],
 ): Promise<WbError> {
   const known = meanings.flatMap(({ name, alias = name, isOff }) => (isOff ? [] : [name, alias]))
-  const close = nearest(word, known)
+  const close = nearestMatch(word, known)
   if (close === undefined) return notGiven(resolving, workspaceId, word)
   const facts = { next: [`did you mean ${close}?`, list], didYouMean: close }
   return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, facts)

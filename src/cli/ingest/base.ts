@@ -19,7 +19,9 @@ export interface BaseWanted {
  *
  * @throws WbError knowledge_base_not_found  when it is missing and may not be created; suggests `--create`
  */
-export async function findOrCreate(wanted: BaseWanted): Promise<{ base: KnowledgeBase; created: boolean }> {
+export async function findOrCreateBase(
+  wanted: BaseWanted,
+): Promise<{ base: KnowledgeBase; created: boolean }> {
   const { name } = wanted
   try {
     return { base: await wanted.find(name), created: false }

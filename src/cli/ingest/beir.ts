@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 import { splitLines } from '../../base/split-lines.ts'
 import { limits } from '../../contract/limits.ts'
-import type { FileToRead, Found, Source } from './found.ts'
+import type { FileToRead, IngestItem, Source } from './found.ts'
 import { mediaTypeOf } from './text-types.ts'
 
 /** Maximum size of a line: the longest text with every character escaped, plus its ID and title. */
@@ -20,7 +20,7 @@ type Scalar = string | number | boolean | null
 export async function* beirDocuments(
   file: FileToRead,
   stream: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Found> {
+): AsyncGenerator<IngestItem> {
   let broken = 0
   let number = 0
   for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
@@ -35,7 +35,7 @@ export async function* beirDocuments(
   }
 }
 
-function documentOf(file: FileToRead, number: number, bytes: Uint8Array | undefined): Found | undefined {
+function documentOf(file: FileToRead, number: number, bytes: Uint8Array | undefined): IngestItem | undefined {
   const path = `${file.path}:${number}`
   if (!bytes) return failed(path, 'payload_too_large', 'the line is too long')
   const fields = parsed(bytes)
@@ -48,7 +48,7 @@ function documentOf(file: FileToRead, number: number, bytes: Uint8Array | undefi
   return { kind: 'source', source }
 }
 
-function failed(path: string, code: string, message: string): Found {
+function failed(path: string, code: string, message: string): IngestItem {
   return { kind: 'failed', problem: { path, code, message } }
 }
 

@@ -7,7 +7,7 @@ import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../errors.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
-import { findOrCreate } from './base.ts'
+import { findOrCreateBase } from './base.ts'
 import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
 import { type Summary, showSummary } from './summary.ts'
@@ -59,7 +59,7 @@ export abstract class IngestCommand extends WbCommand {
     const { io } = this
     const stdin = paths.includes('-') ? stdinNamed(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
-    const { base, created } = await findOrCreate({
+    const { base, created } = await findOrCreateBase({
       client,
       signal,
       ...destination,

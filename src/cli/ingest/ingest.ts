@@ -2,7 +2,7 @@ import { systemClock } from '../../base/clock.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { watchJob } from '../jobs/watch-job.ts'
 import { count } from '../terminal/output.ts'
-import { type Progress, silent } from '../terminal/progress.ts'
+import { type Progress, silentProgress } from '../terminal/progress.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
 import type { Source } from './found.ts'
 import { ingestAll } from './run.ts'
@@ -58,12 +58,12 @@ export async function ingest(
     show()
   }
   show()
-  const files = progress === silent ? filesOf(intake) : shared(filesOf(intake))
-  if (progress !== silent)
+  const files = progress === silentProgress ? filesOf(intake) : shared(filesOf(intake))
+  if (progress !== silentProgress)
     await counted(sizeOf(intake, files, signal), total => Object.assign(size, { total }))
   const work = async () => {
     const target = { client, base, signal, byJobs: jobs !== undefined }
-    const seen = progress === silent ? undefined : onUpload
+    const seen = progress === silentProgress ? undefined : onUpload
     await ingestAll({ ...target, onUpload: seen }, sources(intake, files), tally, show)
     if (jobs === 'watched') await watchQueued({ client, signal, progress }, base.name, tally)
   }

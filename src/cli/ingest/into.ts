@@ -8,7 +8,7 @@ import { isId } from '../id.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /** Arguments of `wb add`. */
-export interface Into {
+export interface AddArguments {
   /** Named knowledge base; undefined selects the only one. */
   readonly base: string | undefined
   readonly paths: readonly string[]
@@ -20,7 +20,11 @@ export interface Into {
  *
  * @throws UsageError  when the only word is not a path
  */
-export async function into(words: readonly string[], cwd: string, resolving: ResolveContext): Promise<Into> {
+export async function splitAddArguments(
+  words: readonly string[],
+  cwd: string,
+  resolving: ResolveContext,
+): Promise<AddArguments> {
   const [first = '', ...rest] = words
   if (rest.length === 0 && !isPath(first, cwd))
     throw new UsageError(`there is no file or folder "${first}"`, [

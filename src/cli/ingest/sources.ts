@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { count } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
-import { type FileToRead, type Found, type Source, unfit } from './found.ts'
+import { type FileToRead, type IngestItem, type Source, unsuitable } from './found.ts'
 import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'
 import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './text-types.ts'
 import { markdownTitle } from './title.ts'
@@ -46,7 +46,7 @@ export function shared(files: AsyncGenerator<Met, void>): AsyncIterable<Met> {
 export async function* sources(
   intake: Intake,
   files: AsyncIterable<Met> = filesOf(intake),
-): AsyncGenerator<Found> {
+): AsyncGenerator<IngestItem> {
   const { stdin, prefix = '' } = intake
   if (stdin) yield* streamed(stdin)
   for await (const met of files) {
@@ -55,19 +55,19 @@ export async function* sources(
   }
 }
 
-async function* streamed({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<Found> {
+async function* streamed({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<IngestItem> {
   const file = { file: '-', path: name, name, named: true }
   if (holdsLines(name)) yield* beirDocuments(file, stream)
   else yield documentOf(file, await readStream(stream))
 }
 
-async function* fileSources(file: FileToRead): AsyncGenerator<Found> {
+async function* fileSources(file: FileToRead): AsyncGenerator<IngestItem> {
   if (!mayBeText(file.name)) yield notText(file)
   else if (holdsLines(file.name)) yield* linesOrText(file)
   else yield documentOf(file, await readText(file.file, { follow: file.named }))
 }
 
-async function* linesOrText(file: FileToRead): AsyncGenerator<Found> {
+async function* linesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
   try {
     if (await isBeir(createReadStream(file.file))) yield* beirDocuments(file, createReadStream(file.file))
     else yield documentOf(file, await readText(file.file, { follow: file.named }))
@@ -76,24 +76,24 @@ async function* linesOrText(file: FileToRead): AsyncGenerator<Found> {
   }
 }
 
-function notText(file: FileToRead): Found {
+function notText(file: FileToRead): IngestItem {
   const extension = `.${extensionOf(file.name)}`
   const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
-  return unfit(file, extension, 'unsupported_file_type', message)
+  return unsuitable(file, extension, 'unsupported_file_type', message)
 }
 
-function documentOf(file: FileToRead, reading: Reading): Found {
+function documentOf(file: FileToRead, reading: Reading): IngestItem {
   if ('refused' in reading) return refused(file, reading)
   const { text, sizeBytes } = reading
-  if (text.trim() === '') return unfit(file, 'empty files', 'empty_file', 'it contains no text')
+  if (text.trim() === '') return unsuitable(file, 'empty files', 'empty_file', 'it contains no text')
   const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
   const about = { sourceFilename: file.name, fileType: mediaTypeOf(file.name), fileSize: sizeBytes }
   const body: Source['body'] = { text, ...about, metadata: title ? { title } : {} }
   return { kind: 'source', source: { path: file.path, body } }
 }
 
-function refused(file: FileToRead, reading: Extract<Reading, { refused: string }>): Found {
-  const failed = (code: string, message: string): Found => ({
+function refused(file: FileToRead, reading: Extract<Reading, { refused: string }>): IngestItem {
+  const failed = (code: string, message: string): IngestItem => ({
     kind: 'failed',
     problem: { path: file.path, code, message },
   })
@@ -101,7 +101,7 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
     case 'system':
       return failed(reading.code, reading.message)
     case 'not_a_file':
-      return unfit(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
+      return unsuitable(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
     case 'too_long':
       return failed(
         'payload_too_large',
@@ -111,7 +111,7 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
       return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
     case 'binary':
       if (extensionOf(file.name) === '')
-        return unfit(file, 'binary files', 'unsupported_file_type', 'it is binary')
+        return unsuitable(file, 'binary files', 'unsupported_file_type', 'it is binary')
       return failed('extraction_failed', 'it contains binary data, but has the extension of a text file')
   }
 }

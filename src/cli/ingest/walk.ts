@@ -3,11 +3,11 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
-import { type FileToRead, type Found, unfit } from './found.ts'
+import { type FileToRead, type IngestItem, unsuitable } from './found.ts'
 import { IgnoreRules } from './ignored.ts'
 import { systemRefusal } from './read-text.ts'
 
-export type Met = FileToRead | Found
+export type Met = FileToRead | IngestItem
 
 export interface WalkOptions {
   /** Folder that relative paths start from. */
@@ -64,7 +64,7 @@ async function* walkFound(arg: string, found: Stats, options: WalkOptions): Asyn
       options,
     )
   else
-    yield unfit(
+    yield unsuitable(
       named,
       'special files',
       'unsupported_file_type',
@@ -105,7 +105,7 @@ async function* walkFolder(
     } else
       yield entry.isFile()
         ? met
-        : unfit(met, entry.isSymbolicLink() ? 'symbolic links' : 'special files', '', '')
+        : unsuitable(met, entry.isSymbolicLink() ? 'symbolic links' : 'special files', '', '')
   }
 }
 

@@ -2,7 +2,7 @@ import { shellWord } from '../../base/shell-word.ts'
 import type { ApiKey } from '../../contract/keys.ts'
 import type { RuntimeAuthMethods } from '../connection/auth-methods.ts'
 import { CommandFailed } from '../errors.ts'
-import { lasting } from '../terminal/duration.ts'
+import { formatLifetime } from '../terminal/duration.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { describeScopes } from './describe-scopes.ts'
@@ -58,7 +58,7 @@ export function tokenNotes(
     `  key ${plainLine(label)} of workspace ${plainLine(about.workspace)}; ${where}`,
     `    may      ${may.join('; ')}`,
     ...(mayNot.length > 0 ? [`    may not  ${mayNot.join('; ')}`] : []),
-    `    works    ${lasting(expiresAt, about.nowMs)}`,
+    `    works    ${formatLifetime(expiresAt, about.nowMs)}`,
     `    use      ${runtime}WB_API_KEY=${token} wb kb list`,
     ...unlooked(about.ways),
   ]

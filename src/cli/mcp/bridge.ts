@@ -1,6 +1,6 @@
 import type { RawCall } from '../../client/client.ts'
 import { eventsOf } from '../../client/events.ts'
-import { failure } from '../../client/failure.ts'
+import { errorFromResponse } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -185,7 +185,7 @@ async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerato
   const value = fieldsOf(parseJson(text))
   if (value.jsonrpc === '2.0') yield value
   else if (answer.status !== 202)
-    throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+    throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
 }
 
 function failureTold(id: Id, error: unknown): object {

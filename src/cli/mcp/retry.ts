@@ -1,5 +1,5 @@
 import { broken } from '../../client/node/retries.ts'
-import { isFree, Unreachable } from '../../client/unreachable.ts'
+import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { requiredAllowance } from './allowances.ts'
 import type { Request } from './message.ts'
@@ -42,7 +42,7 @@ export function errorToReport(error: unknown, request: Request): unknown {
 
 function hasNotArrived(error: unknown): boolean {
   if (error instanceof WbError) return error.code === 'draining'
-  return error instanceof Unreachable && isFree(error)
+  return error instanceof Unreachable && isRefusedConnection(error)
 }
 
 function isBroken(error: unknown): boolean {

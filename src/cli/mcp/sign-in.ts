@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../base/clock.ts'
 import { TimedOut, unlessAborted, within } from '../../base/deadline.ts'
 import { isInTheClear } from '../../base/loopback.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import type { PendingSignIn } from '../../contract/mcp-servers.ts'
 import { CommandFailed, UsageError } from '../errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -73,7 +73,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
 export function authorizationPage({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || isInTheClear(url))
-    throw notOurs('the runtime returned a sign-in address that is not safe to open')
+    throw unexpectedResponse('the runtime returned a sign-in address that is not safe to open')
   return plainLine(url.href)
 }
 

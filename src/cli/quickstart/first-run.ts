@@ -4,7 +4,7 @@ import { homeFolder, isCi } from '../environment.ts'
 import type { Io } from '../io.ts'
 import { findLocalServer, holdsNothing } from '../local.ts'
 import { type Profile, readProfile } from '../settings/profile.ts'
-import { agree } from '../terminal/ask.ts'
+import { askYesNo } from '../terminal/ask.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
@@ -16,7 +16,7 @@ export async function offerThisFolder(io: Io): Promise<boolean> {
   if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
   if (!(await isUntouched(readProfile({}, io)))) return false
   const question = `You have no documents yet. Ingest the folder ${plainLine(basename(folder))} and search it?`
-  return agree(io, question, new AbortController().signal, false)
+  return askYesNo(io, question, new AbortController().signal, false)
 }
 
 /** True if no runtime is configured and the data directory is empty. */

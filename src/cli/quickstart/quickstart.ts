@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { shellWord } from '../../base/shell-word.ts'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
@@ -8,7 +8,7 @@ import { type Workspace, workspaces } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import { listKnowledgeBases } from '../find/resolve.ts'
 import { ingest } from '../ingest/ingest.ts'
-import { details, type Summary, seconds } from '../ingest/summary.ts'
+import { detailLines, type Summary, seconds } from '../ingest/summary.ts'
 import { findPassages, type Passage } from '../passages/find-passages.ts'
 import { citedHits, rememberSearch } from '../passages/last-search.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -63,7 +63,7 @@ export async function quickstart(parts: QuickstartOptions, plan: Plan): Promise<
   const { workspace, base, isDefaultWorkspace } = await prepare(client, profile.workspace, plan.name)
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
   const { summary, broken } = await ingest({ client, signal, progress, base }, plan.intake)
-  for (const line of details(output, summary.tally)) output.warn(line)
+  for (const line of detailLines(output, summary.tally)) output.warn(line)
   if (broken) throw broken.error
   if (parts.wait) await runtime.settle({ signal, progress })
   progress.end()
@@ -126,7 +126,7 @@ async function prepare(
 ): Promise<Pick<QuickstartResult, 'workspace' | 'base' | 'isDefaultWorkspace'>> {
   const workspaceName = named ?? 'demo'
   const query = { limit: limits.pageMax }
-  const all = await everything(client.items(workspaces.list, { query }))
+  const all = await collect(client.items(workspaces.list, { query }))
   const known = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
   const workspace = known ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
   const params = { workspaceId: workspace.workspaceId }

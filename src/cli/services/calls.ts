@@ -1,4 +1,4 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Route } from '../../contract/route.ts'
 import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
@@ -69,7 +69,7 @@ export class ServiceCalls {
    */
   async find(wanted: string, type: ServiceType | undefined, { choose }: ResolveContext): Promise<Service> {
     const types = type ? [type] : serviceTypes
-    const all = await everything(this.listAll(types))
+    const all = await collect(this.listAll(types))
     const named = all.map(row => ({ row, id: row.id, name: row.record.name }))
     const ofIds = named.filter(({ id }) => id === wanted)
     const among = isId(wanted) && ofIds.length > 0 ? ofIds : named

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { UsageError } from '../errors.ts'
-import { nearest } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
 /** A stored profile: a named runtime. Contains no secrets. */
@@ -106,7 +106,7 @@ function isProfile(stored: unknown): boolean {
 export function requireProfile({ profiles }: StoredProfiles, name: string): StoredProfile {
   const stored = profiles[name]
   if (stored) return stored
-  const close = nearest(name, Object.keys(profiles))
+  const close = nearestMatch(name, Object.keys(profiles))
   throw new UsageError(`there is no profile named "${name}"`, [
     ...(close ? [`did you mean ${close}?`] : []),
     'wb profiles list',

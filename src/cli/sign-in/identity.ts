@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
@@ -59,7 +59,7 @@ export async function fetchIdentity(client: Client, signal?: AbortSignal): Promi
     areTexts(me.workspaceScopes) &&
     isMoment(me.expiresAt) &&
     isEnd(me.keyExpiresAt)
-  if (!isSound) throw notOurs('the runtime returned an invalid identity')
+  if (!isSound) throw unexpectedResponse('the runtime returned an invalid identity')
   return me
 }
 

@@ -8,7 +8,7 @@ import type { StoredTokens } from '../credentials/token-store.ts'
 import type { Io } from '../io.ts'
 import { profileFlag } from '../settings/login-command.ts'
 import { type Profile, readProfile, runtimeKey } from '../settings/profile.ts'
-import { due } from '../terminal/duration.ts'
+import { formatDue } from '../terminal/duration.ts'
 import type { Field } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { callerName, describeWorkspaces, permissionPhrases } from './identity.ts'
@@ -52,7 +52,7 @@ export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undef
 
 function endLine(end: Field, nowMs: number): string[] {
   if (end === undefined || end === null) return []
-  const words = typeof end === 'object' && 'due' in end ? due(Date.parse(end.due ?? ''), nowMs) : end
+  const words = typeof end === 'object' && 'due' in end ? formatDue(Date.parse(end.due ?? ''), nowMs) : end
   return [`    ends   ${words}`]
 }
 

@@ -67,7 +67,7 @@ export async function askToConfirm(io: Prompts, question: string, signal: AbortS
 }
 
 /** Asks a yes-or-no question. @param standard  answer of Enter alone */
-export async function agree(
+export async function askYesNo(
   io: Prompts,
   question: string,
   signal: AbortSignal,

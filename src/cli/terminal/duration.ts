@@ -20,7 +20,7 @@ const span = /^(\d{1,6})(s|m|min|h|d|w|y)$/
 const date = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
 
 /** Returns the milliseconds of a duration such as `90d`; undefined for other text. */
-function spanMs(text: string): number | undefined {
+function parseDurationMs(text: string): number | undefined {
   const match = span.exec(text)
   const ms = match ? Number(match[1]) * unitMs[match[2]!]! : Number.NaN
   return ms <= spanMaxMs ? ms : undefined
@@ -30,7 +30,7 @@ function spanMs(text: string): number | undefined {
  * Returns the milliseconds since 1970 of a date or date-time; undefined for other text. A date starts at
  * midnight UTC.
  */
-function dateMs(text: string): number | undefined {
+function parseDateMs(text: string): number | undefined {
   const match = date.exec(text)
   if (!match) return undefined
   const [dayMs, ms] = [Date.parse(match[1]!), Date.parse(text.toUpperCase())]
@@ -46,9 +46,9 @@ function dateMs(text: string): number | undefined {
  * @returns time in ISO 8601, UTC
  * @throws UsageError  it is neither, or in the past
  */
-export function momentAhead(flag: string, text: string, nowMs: number): string {
-  const length = spanMs(text)
-  const ms = length === undefined ? dateMs(text) : nowMs + length
+export function parseFutureTime(flag: string, text: string, nowMs: number): string {
+  const length = parseDurationMs(text)
+  const ms = length === undefined ? parseDateMs(text) : nowMs + length
   if (ms === undefined)
     throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
       `${flag} 90d`,
@@ -65,9 +65,9 @@ export function momentAhead(flag: string, text: string, nowMs: number): string {
  * @returns time in ISO 8601, UTC
  * @throws UsageError  it is neither
  */
-export function momentPast(flag: string, text: string, nowMs: number): string {
-  const length = spanMs(text)
-  const ms = length === undefined ? dateMs(text) : nowMs - length
+export function parsePastTime(flag: string, text: string, nowMs: number): string {
+  const length = parseDurationMs(text)
+  const ms = length === undefined ? parseDateMs(text) : nowMs - length
   if (ms === undefined)
     throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
       `${flag} 1h`,
@@ -82,8 +82,8 @@ export function momentPast(flag: string, text: string, nowMs: number): string {
  * @param flag  name of the flag, for messages
  * @throws UsageError  it is not a duration, or exceeds the maximum
  */
-export function spanSeconds(flag: string, text: string, maxSeconds: number): number {
-  const ms = text === '0' ? 0 : spanMs(text)
+export function parseDurationSeconds(flag: string, text: string, maxSeconds: number): number {
+  const ms = text === '0' ? 0 : parseDurationMs(text)
   if (ms === undefined)
     throw new UsageError(`${flag} is "${text}", which is not a duration`, [`${flag} 24h`, `${flag} 0`])
   const seconds = ms / second
@@ -100,23 +100,23 @@ const steps: [unitMs: number, name: string, untilMs: number][] = [
 ]
 
 /** Formats a past time as "3 min ago"; from 30 days on, as a date. */
-export function ago(thenMs: number, nowMs: number): string {
+export function formatAgo(thenMs: number, nowMs: number): string {
   if (Number.isNaN(thenMs)) return '–'
   const passedMs = nowMs - thenMs
   if (passedMs < second) return 'now'
-  const length = spanOf(passedMs)
-  return length === undefined ? dayOf(thenMs) : `${length} ago`
+  const length = formatDuration(passedMs)
+  return length === undefined ? formatDate(thenMs) : `${length} ago`
 }
 
 /**
  * Formats a future time as "in 3 min"; from 30 days on, as a date. Past times are formatted like
  * `formatAgo` does.
  */
-export function due(thenMs: number, nowMs: number): string {
+export function formatDue(thenMs: number, nowMs: number): string {
   const leftMs = thenMs - nowMs
-  if (Number.isNaN(thenMs) || leftMs < second) return ago(thenMs, nowMs)
-  const length = spanOf(leftMs)
-  return length === undefined ? dayOf(thenMs) : `in ${length}`
+  if (Number.isNaN(thenMs) || leftMs < second) return formatAgo(thenMs, nowMs)
+  const length = formatDuration(leftMs)
+  return length === undefined ? formatDate(thenMs) : `in ${length}`
 }
 
 /**
@@ -124,27 +124,27 @@ export function due(thenMs: number, nowMs: number): string {
  *
  * @param end  time in ISO 8601; null if there is no expiration
  */
-export function lasting(end: string | null, nowMs: number): string {
+export function formatLifetime(end: string | null, nowMs: number): string {
   if (end === null) return 'until it is revoked'
   const thenMs = Date.parse(end)
   const leftMs = thenMs - nowMs
   // What was given an hour a moment ago has an hour.
   const stepMs = leftMs > minute ? minute : second
-  const length = leftMs > 0 ? spanOf(Math.ceil(leftMs / stepMs) * stepMs) : undefined
-  return length === undefined ? `until ${dayOf(thenMs)}` : `for ${length}`
+  const length = leftMs > 0 ? formatDuration(Math.ceil(leftMs / stepMs) * stepMs) : undefined
+  return length === undefined ? `until ${formatDate(thenMs)}` : `for ${length}`
 }
 
 /** Formats the time of day, for lines that stay on the screen. */
-export function clockTime(iso: string): string {
+export function formatTimeOfDay(iso: string): string {
   return new Date(iso).toLocaleTimeString('en-GB')
 }
 
-function spanOf(ms: number): string | undefined {
+function formatDuration(ms: number): string | undefined {
   const step = steps.find(([, , untilMs]) => ms < untilMs)
   return step && `${Math.floor(ms / step[0])} ${step[1]}`
 }
 
 /** Formats a date in UTC. */
-export function dayOf(ms: number): string {
+export function formatDate(ms: number): string {
   return new Date(ms).toISOString().slice(0, 10)
 }

@@ -4,7 +4,7 @@ import { editDistance } from '../../base/edit-distance.ts'
  * Returns the candidate with the fewest differences; undefined if more than a third of the characters
  * differ.
  */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+export function nearestMatch(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map(candidate => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter(

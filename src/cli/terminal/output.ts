@@ -1,4 +1,4 @@
-import { ago, clockTime, due } from './duration.ts'
+import { formatAgo, formatDue, formatTimeOfDay } from './duration.ts'
 import type { Filter } from './jq.ts'
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
@@ -221,7 +221,7 @@ export class Output {
   /** Returns the cell of a single row. Times are absolute, because the row stays on the screen. */
   #single<T>(column: Column<T>, row: T): string {
     const cell = column.of(row)
-    return column.as === 'time' && !isEmpty(cell) ? clockTime(String(cell)) : this.#cell(column, row)
+    return column.as === 'time' && !isEmpty(cell) ? formatTimeOfDay(String(cell)) : this.#cell(column, row)
   }
 
   #rows<T>(rows: readonly T[], list: List<T>): void {
@@ -309,7 +309,7 @@ export class Output {
 
   #moment(as: 'time' | 'due', iso: string | null): string {
     if (iso === null) return '–'
-    return (as === 'time' ? ago : due)(Date.parse(iso), this.options.now())
+    return (as === 'time' ? formatAgo : formatDue)(Date.parse(iso), this.options.now())
   }
 }
 

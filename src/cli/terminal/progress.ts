@@ -30,7 +30,7 @@ interface State {
 }
 
 /** Progress without output: in a pipe, in CI, and with `--quiet`. */
-export const silent: Progress = { spin() {}, step() {}, above: write => write(), end() {} }
+export const silentProgress: Progress = { spin() {}, step() {}, above: write => write(), end() {} }
 
 /**
  * Returns progress on a terminal. The line appears after 150 ms.
@@ -47,7 +47,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
 
   function draw(): void {
     if (!state) return
-    stream.write(eraseLine + truncate(lineOf(state, clock.now(), frame++), (stream.columns ?? 80) - 1))
+    stream.write(eraseLine + truncate(progressLine(state, clock.now(), frame++), (stream.columns ?? 80) - 1))
     drawn = true
     cancel = clock.after(frameMs, draw)
   }
@@ -85,7 +85,11 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
 }
 
 /** Formats a progress line: a spinner, or a bar with count, rate and time left. */
-export function lineOf({ label, done, total, unit, sinceMs }: State, nowMs: number, frame: number): string {
+export function progressLine(
+  { label, done, total, unit, sinceMs }: State,
+  nowMs: number,
+  frame: number,
+): string {
   if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
   const filled = Math.min(barCells, Math.floor((done / total) * barCells))
   const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)

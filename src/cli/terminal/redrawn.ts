@@ -2,7 +2,7 @@ import type { Sink } from './output.ts'
 import { displayWidth, plain } from './terminal-text.ts'
 
 /** A block of terminal lines that is redrawn in place. */
-export class Redrawn {
+export class RedrawnBlock {
   /** Rows from the first line to the cursor. */
   #height = 0
 

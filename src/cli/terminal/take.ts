@@ -7,7 +7,7 @@ const countedMax = 10_000
  * Returns the first items of a list, and the total if some are left out. The API reports no totals, so the
  * rest is read and counted up to {@link countedMax}.
  */
-export async function take<T>(
+export async function takeFirst<T>(
   items: AsyncIterable<T> | Iterable<T>,
   limit: number,
 ): Promise<{ rows: T[]; total?: string }> {
@@ -22,6 +22,6 @@ export async function take<T>(
 
 /** Counts the items of a list, up to {@link countedMax}. */
 export async function countItems(items: AsyncGenerator<unknown>): Promise<number> {
-  const { total, rows } = await take(items, countedMax)
+  const { total, rows } = await takeFirst(items, countedMax)
   return total === undefined ? rows.length : countedMax
 }

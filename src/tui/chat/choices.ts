@@ -1,6 +1,6 @@
 import type { ChatPort, Choice } from '../../cli/chat/port.ts'
 import { UsageError } from '../../cli/errors.ts'
-import { nearest } from '../../cli/terminal/nearest.ts'
+import { nearestMatch } from '../../cli/terminal/nearest.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ChoicePanel, Named, Purpose, State } from './types.ts'
@@ -118,7 +118,7 @@ function named(typed: string, panel: ChoicePanel): Choice {
   if (found.length === 1) return found[0]!
   const names = namesOf({ ...panel, items: found.length > 0 ? found : items })
   if (found.length > 1) throw new UsageError(`several are named ${typed}: ${names.join(', ')}`)
-  const meant = nearest(typed, names)
+  const meant = nearestMatch(typed, names)
   const hint = meant ? `; did you mean ${meant}?` : names.length > 0 ? `; there are ${names.join(', ')}` : ''
   throw new UsageError(`no ${kind} is named ${typed}${hint}`)
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { knowledgeBaseKind, pickResource } from '../../cli/find/resolve.ts'
 import { documentOf, type Passage, search, withDocuments } from '../../cli/passages/find-passages.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
@@ -54,7 +54,7 @@ export class RuntimePort implements PlaygroundPort {
 
   async knowledgeBases(): Promise<readonly Base[]> {
     const params = { workspaceId: this.workspaceId }
-    const all = await everything(this.client.items(kb.list, { params, query: { limit: limits.pageMax } }))
+    const all = await collect(this.client.items(kb.list, { params, query: { limit: limits.pageMax } }))
     return all.map(baseOf)
   }
 
