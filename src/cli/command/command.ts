@@ -8,7 +8,6 @@ import {
   resolveWorkspace,
   workspaceOrDefault,
 } from '../find/resolve.ts'
-import * as person from '../terminal/ask.ts'
 import { takeFirst } from '../terminal/take.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
@@ -35,7 +34,7 @@ export abstract class WbCommand extends StartedCommand {
 
   /** Asks for a secret, without echoing it. */
   protected askSecret(question: string): Promise<string> {
-    return person.askSecret(this.io, question, this.signal)
+    return this.prompts.askSecret(question)
   }
 
   /** Returns a workspace by name or ID; without one, that of `--workspace`, the default, or the only one. */
@@ -59,8 +58,7 @@ export abstract class WbCommand extends StartedCommand {
     const { client, profile, argv } = this
     const choose: ResolveContext['choose'] = async (question, choices) => {
       this.progress.end()
-      const answer =
-        this.#chosen.get(question) ?? (await person.choose(this.io, question, choices, this.signal))
+      const answer = this.#chosen.get(question) ?? (await this.prompts.choose(question, choices))
       this.#chosen.set(question, answer)
       return answer
     }
@@ -81,8 +79,7 @@ export abstract class WbCommand extends StartedCommand {
    * @throws UsageError  there is no terminal to ask in
    */
   protected async ask(question: string, missing: string): Promise<string> {
-    if (!this.canAsk) throw new UsageError(missing)
-    return person.ask(this.io, question, this.signal)
+    return this.prompts.ask(question, missing)
   }
 
   /**
@@ -110,7 +107,7 @@ export abstract class WbCommand extends StartedCommand {
     if (!this.canAsk) throw new UsageError(`${flag} is missing`)
     const offered = await choices()
     if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is nothing to choose from`)
-    return person.choose(this.io, question, offered, this.signal)
+    return this.prompts.choose(question, offered)
   }
 
   /**
@@ -130,7 +127,7 @@ export abstract class WbCommand extends StartedCommand {
    * @param standard  answer of Enter alone
    */
   protected async askYesNo(question: string, standard = true): Promise<boolean> {
-    return this.canAsk && person.askYesNo(this.io, question, this.signal, standard)
+    return this.prompts.askYesNo(question, standard)
   }
 
   /**
@@ -189,7 +186,7 @@ export abstract class WbCommand extends StartedCommand {
     if (yes) return
     if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to skip the confirmation'])
     this.output.warn(`  This ${act}.`)
-    const typed = await person.askToConfirm(this.io, `Type ${name} to confirm:`, this.signal)
+    const typed = await this.prompts.askToConfirm(`Type ${name} to confirm:`)
     if (typed !== name)
       throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['run the command again to confirm'])
   }

@@ -3,25 +3,25 @@ import type { Config } from '@oclif/core/config'
 import type { ArgInput, Input, ParserOutput } from '@oclif/core/interfaces'
 import type { Client } from '../../client/client.ts'
 import { Session } from '../connection/session.ts'
-import { type Environment, isCi, removeCredential, takesUtf8 } from '../environment.ts'
+import { removeCredential } from '../environment.ts'
 import { Interrupted } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { parseRuntimeAddress } from '../settings/address.ts'
 import { localConflict, type Profile, readProfile } from '../settings/profile.ts'
-import * as person from '../terminal/ask.ts'
-import { asciiSink } from '../terminal/charset.ts'
 import { jqFilter } from '../terminal/jq.ts'
-import { counted, Output, type OutputOptions, type Sink } from '../terminal/output.ts'
-import { type Progress, silentProgress, terminalProgress } from '../terminal/progress.ts'
-import { findFolderFiles } from '../trust/folder-files.ts'
+import { counted, type Output } from '../terminal/output.ts'
+import { type Progress, silentProgress } from '../terminal/progress.ts'
 import type { TrustRefusal } from '../trust/folder-settings.ts'
+import { applyFolder } from './apply-folder.ts'
 import type { NarrowingFlags } from './choices.ts'
+import { createOutput, createProgress } from './command-output.ts'
 import { contextFlags } from './context-flags.ts'
 import { exit, exitStatus } from './exit.ts'
 import { globalFlags } from './flags.ts'
 import { hintsFor } from './hints.ts'
 import { listenForInterrupts } from './interrupt.ts'
 import { type MissingArgument, missingArguments } from './parse-error.ts'
+import { Prompts } from './prompts.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 
 /** Parsed flags or arguments, by name. */
@@ -33,6 +33,7 @@ export abstract class StartedCommand extends Command {
 
   protected client!: Client
   protected output!: Output
+  protected prompts!: Prompts
   protected profile!: Profile
   protected session!: Session
   #exitCode: number = exit.ok
@@ -89,7 +90,8 @@ export abstract class StartedCommand extends Command {
     this.signal = signal
     this.#stopListening = stop
     this.#jsonErrors = this.argv.includes('--json')
-    this.output = this.#outputFor({ json: this.#jsonErrors }, true)
+    this.output = createOutput(this.io, { json: this.#jsonErrors }, true)
+    this.prompts = new Prompts(this.io, signal, this.#jsonErrors)
     const { flags, missing } = await this.#parsed()
     const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq, this.io.signals)
     this.#wait = !flags['no-wait']
@@ -108,50 +110,22 @@ export abstract class StartedCommand extends Command {
       mayBeNew: this.createsProfile,
     }
     this.profile = readProfile(named, this.io)
-    this.output = this.#outputFor(
+    this.output = createOutput(
+      this.io,
       { ...flags, filter, contextFlags: contextFlags(flags) },
       this.profile.colour && !flags['no-color'],
     )
-    this.profile = await this.#profileHere(named)
+    this.prompts = new Prompts(this.io, signal, this.output.json)
+    const { io, output, prompts, usesFolderFiles } = this
+    const here = await applyFolder(this.profile, named, { io, output, prompts, usesFolderFiles })
+    this.#refusal = here.refusal
     removeCredential(this.io.env)
-    const { stderr, env, clock } = this.io
-    if (stderr.isTTY && !isCi(env) && !flags.quiet)
-      this.#progress = terminalProgress(sinkFor(stderr, env), clock)
-    this.useProfile(this.profile, this.#refusal)
+    this.#progress = createProgress(this.io, flags.quiet)
+    this.useProfile(here.profile, here.refusal)
     for (const argument of missing) {
       const value = await this.promptForArgument(argument, flags as NarrowingFlags)
       this.argv.push(...(this.argv.includes('--') ? [value] : ['--', value]))
     }
-  }
-
-  /**
-   * Applies the files of the working directory to the profile. Warns if `.wb.yaml` selects another profile.
-   */
-  async #profileHere(flags: Parameters<typeof readProfile>[0]): Promise<Profile> {
-    const files = findFolderFiles(this.io.cwd)
-    if (!files) return this.profile
-    const { resolveFolderSettings } = await import('../trust/folder-settings.ts')
-    const { profile, output } = this
-    const { settings, refusal } = await resolveFolderSettings(files, {
-      profile,
-      clock: this.io.clock,
-      isCi: isCi(this.io.env),
-      note: line => {
-        if (this.usesFolderFiles) output.note(line)
-      },
-      warn: line => output.warn(line),
-      agree:
-        this.usesFolderFiles && this.canAsk
-          ? question => person.askYesNo(this.io, question, this.signal, false)
-          : undefined,
-    })
-    this.#refusal = refusal
-    // A command that does not use a runtime may be the one that creates the profile.
-    const mayBeNew = flags.mayBeNew || !this.usesFolderFiles
-    const meant = readProfile({ ...flags, mayBeNew }, this.io, settings)
-    if (meant.nameFrom === '.wb.yaml' && this.usesFolderFiles)
-      output.warn(`  using profile ${meant.name}, selected by .wb.yaml`)
-    return meant
   }
 
   /**
@@ -216,23 +190,6 @@ export abstract class StartedCommand extends Command {
     return super.parse({ args, flags, baseFlags, strict }, argv)
   }
 
-  #outputFor(
-    flags: Pick<OutputOptions, 'json' | 'filter' | 'contextFlags'> & { quiet?: boolean },
-    colour: boolean,
-  ): Output {
-    const { stdout, stderr, env, clock } = this.io
-    return new Output({
-      stdout: sinkFor(stdout, env),
-      stderr: sinkFor(stderr, env),
-      json: flags.json,
-      filter: flags.filter,
-      quiet: flags.quiet ?? false,
-      contextFlags: flags.contextFlags,
-      colour,
-      now: clock.now,
-    })
-  }
-
   /** Asks for the value of a missing argument. */
   protected abstract promptForArgument(argument: MissingArgument, flags: NarrowingFlags): Promise<string>
 
@@ -241,10 +198,9 @@ export abstract class StartedCommand extends Command {
     return this.#progress
   }
 
-  /** True if the user can be asked: in a terminal, but not in CI or with JSON output. */
+  /** True if the user can be asked. @see Prompts.canAsk */
   protected get canAsk(): boolean {
-    const { stdin, stderr, env } = this.io
-    return stdin.isTTY === true && stderr.isTTY === true && !isCi(env) && !this.output.json
+    return this.prompts.canAsk
   }
 
   /** Shows a progress label until `work` settles, and returns its result. */
@@ -297,11 +253,6 @@ export abstract class StartedCommand extends Command {
       this.#stopListening()
     }
   }
-}
-
-/** Returns a sink for a stream, limited to ASCII if its terminal does not support UTF-8. */
-function sinkFor(stream: NodeJS.WriteStream, environment: Environment): Sink {
-  return stream.isTTY && !takesUtf8(environment) ? asciiSink(stream) : stream
 }
 
 function details(error: Error): string {
