@@ -5,11 +5,11 @@
  */
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import type { Presented, Verifier } from '../src/auth/authenticate.ts'
+import type { RequestCredentials, TokenVerifier } from '../src/auth/authenticate.ts'
 import { Admission } from '../src/auth/keys/admission.ts'
-import { digestOf, newToken } from '../src/auth/keys/token.ts'
-import { ApiKeyVerifier } from '../src/auth/keys/verifier.ts'
-import { JwtVerifier } from '../src/auth/oidc/jwt.ts'
+import { ApiKeyVerifier } from '../src/auth/keys/key-verifier.ts'
+import { digestToken, newToken } from '../src/auth/keys/token.ts'
+import { JwtVerifier } from '../src/auth/oidc/jwt-verifier.ts'
 import { systemClock, timestamp } from '../src/base/clock.ts'
 import { createLog } from '../src/base/log.ts'
 import { openEmbedded } from '../src/storage/open.ts'
@@ -26,7 +26,7 @@ const words = process.argv.slice(2)
 const quick = words.includes('--quick')
 const chosen = words.filter(word => !word.startsWith('-'))
 const log = createLog({ level: 'warn', stream: process.stderr })
-const presented: Presented = {
+const presented: RequestCredentials = {
   authorization: null,
   cookie: null,
   address: '127.0.0.1',
@@ -36,7 +36,7 @@ const presented: Presented = {
 
 /** Returns CPU and wall time of one verification in milliseconds, as the mean of many in a row. */
 async function costOf(
-  verifier: Verifier,
+  verifier: TokenVerifier,
   tokens: readonly string[],
   times: number,
 ): Promise<[number, number]> {
@@ -65,7 +65,13 @@ async function checkCost(): Promise<void> {
   const workspaceId = crypto.randomUUID()
   const key = { workspaceId, keyId: crypto.randomUUID(), prefix, label: 'bench', principalId: null }
   const never = { lastUsedAt: null, revokedAt: null, expiresAt: null }
-  const row = { ...key, ...never, scopes: ['read' as const], digest: await digestOf(token), createdAt: now }
+  const row = {
+    ...key,
+    ...never,
+    scopes: ['read' as const],
+    digest: await digestToken(token),
+    createdAt: now,
+  }
   await store.rows.atomic([
     {
       op: 'insert',

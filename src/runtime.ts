@@ -1,21 +1,21 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { fullVisibility } from './access/full-visibility.ts'
 import { openAccess } from './access/open.ts'
-import { anonymousIn, operatorOf } from './access/subject.ts'
-import { everything } from './access/visibility.ts'
+import { anonymousContext, operatorContext } from './access/subject.ts'
 import { openAgents } from './agents/open.ts'
 import type { ListRemoteTools } from './agents/tools/remote.ts'
 import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
-import { Seal } from './auth/session/seal.ts'
+import { Sealer } from './auth/session/sealer.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
-import { sweepScratch, uploadsFolder } from './base/scratch.ts'
-import { authSecrets, secretsAtHand } from './config/auth-secrets.ts'
-import type { Environment } from './config/environment.ts'
-import { releasePolicy } from './config/release.ts'
+import { sweepScratch, uploadsFolder } from './base/scratch-file.ts'
+import { readAuthSecrets, readUsableAuthSecrets } from './config/auth-secrets.ts'
+import type { ConfigEnvironment } from './config/config-environment.ts'
+import { createReleasePolicy } from './config/release-policy.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
@@ -49,7 +49,7 @@ import { Releases } from './workspaces/releases.ts'
 
 export interface RuntimeSettings {
   readonly config: Config
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Absolute path; created if it is missing. */
   readonly dataDir: string
   /**
@@ -69,7 +69,7 @@ export interface RuntimeSettings {
 }
 
 /** Parts that tests can replace. */
-export interface Seams {
+export interface RuntimeOverrides {
   readonly clock?: Clock
   readonly outbound?: Outbound
   /** Resolves a host name to addresses, before the guard checks them. */
@@ -110,10 +110,10 @@ export interface Runtime {
  * @throws driver_unavailable         this version does not support the configured control plane
  * @throws validation_error           a configured secret is missing, or the identity provider is unreachable
  */
-export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
+export async function openRuntime(settings: RuntimeSettings, seams: RuntimeOverrides = {}): Promise<Runtime> {
   const opened: { close(): Promise<void> }[] = []
   try {
-    return await build(settings, seams, opened)
+    return await buildRuntime(settings, seams, opened)
   } catch (error) {
     for (const part of opened.reverse()) await part.close()
     throw error
@@ -121,14 +121,14 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
 }
 
 /** @param opened  receives the parts with files, threads or connections, to close them if the rest fails */
-async function build(
+async function buildRuntime(
   settings: RuntimeSettings,
-  seams: Seams,
+  seams: RuntimeOverrides,
   opened: { close(): Promise<void> }[],
 ): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = seams.clock ?? systemClock
-  const secrets = (settings.server ? authSecrets : secretsAtHand)(config, environment)
+  const secrets = (settings.server ? readAuthSecrets : readUsableAuthSecrets)(config, environment)
   const path = storePath(config, dataDir)
   const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
@@ -149,7 +149,7 @@ async function build(
 
   const access = openAccess({ ...parts, replicaId })
   const { audit } = access
-  const releases = new Releases({ ...parts, policy: releasePolicy(config, dataDir, settings.loopback) })
+  const releases = new Releases({ ...parts, policy: createReleasePolicy(config, dataDir, settings.loopback) })
   const models = openModels({
     ...parts,
     dataDir,
@@ -170,7 +170,7 @@ async function build(
 
   const signIns = new McpSignIns({
     ...parts,
-    seal: new Seal([...secrets.sessionSecrets, await storeSecret(rows, 'sign-in-key')]),
+    seal: new Sealer([...secrets.sessionSecrets, await storeSecret(rows, 'sign-in-key')]),
     authorization: models.authorization,
     isSingleUser: config.auth.mode === 'disabled' && settings.loopback,
     publicOrigin: config.runtime.publicOrigin,
@@ -279,13 +279,13 @@ async function build(
       ...agents.handlers,
     },
     authenticate: auth.authenticate,
-    stranger: anonymousIn(config.auth.mode),
+    stranger: anonymousContext(config.auth.mode),
     inWorkspace: access.inWorkspace,
     audit,
-    visibility: everything,
+    visibility: fullVisibility,
     challengeOf: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
-    refusalOf: path => auth.signIn.refusalOf(path),
+    refusalOf: path => auth.signIn.errorForPath(path),
     watch: operation.watch,
     decodeElsewhere: decoding?.decode,
     log,
@@ -306,7 +306,7 @@ async function build(
     access.start()
   }
 
-  const operator = operatorOf(config.auth.mode, replicaId)
+  const operator = operatorContext(config.auth.mode, replicaId)
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),

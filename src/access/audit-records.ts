@@ -5,9 +5,9 @@ import type { ServerEvent } from '../contract/route.ts'
 import type { Page, Pager, Stretch } from '../storage/cursor.ts'
 import type { ListQuery, RowStore, Value } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import type { AuditTrail } from './audit.ts'
-import { Follower } from './follower.ts'
-import { requireWorkspace } from './workspace.ts'
+import type { AuditTrail } from './audit-trail.ts'
+import { requireWorkspace } from './require-workspace.ts'
+import { RowFollower } from './row-follower.ts'
 
 /** Interval in milliseconds at which records of other processes are polled. */
 const pollMs = 500
@@ -27,7 +27,7 @@ export class AuditRecords {
   async list(workspaceId: string | null, query: AuditQuery): Promise<Page<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
-    return this.parts.pager.page(tables.audit, newestFirst(workspaceId, query), query)
+    return this.parts.pager.page(tables.audit, newestFirstStretch(workspaceId, query), query)
   }
 
   /**
@@ -47,13 +47,13 @@ export class AuditRecords {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
     const { clock, trail } = this.parts
-    return new Follower<AuditRecord>({
+    return new RowFollower<AuditRecord>({
       from: await (after === null ? this.newest(workspaceId) : this.placeOf(workspaceId, after)),
       read: place => this.inOrder(workspaceId, { after: [place], limit: sliceSize }),
       select: record => action === undefined || record.action === action,
       toEvent: record => ({ id: record.auditId, event: 'audit', data: record }),
       wait(wake) {
-        const calls = [trail.onKept(wake), clock.after(pollMs, wake)]
+        const calls = [trail.onStored(wake), clock.after(pollMs, wake)]
         return () => {
           for (const callOff of calls) callOff()
         }
@@ -81,7 +81,7 @@ export class AuditRecords {
   }
 }
 
-function newestFirst(workspaceId: string | null, { action, since }: AuditQuery): Stretch {
+function newestFirstStretch(workspaceId: string | null, { action, since }: AuditQuery): Stretch {
   const place = workspaceId === null ? '' : 'Workspace'
   const prefix: Value[] = workspaceId === null ? [] : [workspaceId]
   const order = { descending: true, through: since }

@@ -26,7 +26,7 @@ export interface Subject {
 }
 
 /** Facts about a token other than its subject. */
-export interface Session {
+export interface CredentialTerms {
   /** Expiry of a JWT, in seconds since 1970; null for opaque tokens. */
   readonly expiresAtSeconds: number | null
   /** True if the token came in a cookie that also contains a refresh token. */
@@ -49,7 +49,7 @@ class Context {
   constructor(
     readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any',
     readonly subject: Subject | null,
-    readonly session: Session,
+    readonly session: CredentialTerms,
   ) {
     this.authenticated = subject !== null
     this.anonymous = subject === null
@@ -63,18 +63,18 @@ class Context {
  */
 export type AuthContext = Context
 
-const noSession: Session = { expiresAtSeconds: null, canRefresh: false }
+const noTerms: CredentialTerms = { expiresAtSeconds: null, canRefresh: false }
 
 /** Returns a caller that was accepted without authentication. */
-export function anonymousIn(mode: AuthContext['mode']): AuthContext {
-  return new Context(mode, null, noSession)
+export function anonymousContext(mode: AuthContext['mode']): AuthContext {
+  return new Context(mode, null, noTerms)
 }
 
 /** Returns a caller whose token was verified. */
-export function verifiedAs(
+export function verifiedContext(
   mode: AuthContext['mode'],
   subject: Subject,
-  session: Session = noSession,
+  session: CredentialTerms = noTerms,
 ): AuthContext {
   return new Context(mode, subject, session)
 }
@@ -98,7 +98,7 @@ export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Cr
 }
 
 /** Returns the caller with its role in one workspace. The scopes of its token still limit it. */
-export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
+export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth
   if (!subject) return auth
   const { tokenScopes } = subject
@@ -113,8 +113,8 @@ export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]):
  * @param id  ID of the process in the audit trail
  * @see docs/security.md#rule-8
  */
-export function operatorOf(mode: AuthContext['mode'], id: string): AuthContext {
-  return verifiedAs(mode, {
+export function operatorContext(mode: AuthContext['mode'], id: string): AuthContext {
+  return verifiedContext(mode, {
     id,
     label: 'operator',
     type: 'system',

@@ -1,5 +1,5 @@
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Agent, AgentCreate, AgentPatch } from '../contract/agents.ts'

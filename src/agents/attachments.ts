@@ -2,7 +2,7 @@ import type { Caller } from '../access/caller.ts'
 import type { AuthContext } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
-import { InTurn } from '../base/in-turn.ts'
+import { KeyedQueue } from '../base/keyed-queue.ts'
 import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
@@ -23,7 +23,7 @@ export interface AttachmentPlace extends ConversationPlace {
 /** Files that are attached to conversations, for callers that can see the conversation. @see docs/agents.md#attachments */
 export class Attachments {
   /** Runs the changes of one conversation in sequence, so that they do not conflict. */
-  readonly #changes = new InTurn()
+  readonly #changes = new KeyedQueue()
 
   constructor(
     private readonly parts: {

@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import { type AuthContext, subjectName } from '../access/subject.ts'
-import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'

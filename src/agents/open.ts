@@ -1,7 +1,7 @@
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Environment } from '../config/environment.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
@@ -43,7 +43,7 @@ export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly pager: Pager
   readonly clock: Clock
   readonly log: Log
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly audit: AuditTrail
   readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
   readonly listTools: ListRemoteTools

@@ -1,5 +1,5 @@
 import type { Handlers } from '../access/caller.ts'
-import { requireWorkspace } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Agent, agents, agentTemplates } from '../contract/agents.ts'
 import type { attachments } from '../contract/attachments.ts'
 import type { chat } from '../contract/chat.ts'

@@ -11,7 +11,11 @@ export interface PackageBuild {
   readonly buildTime: string
 }
 
-const found: { root?: string; version?: string; build?: { readonly value: PackageBuild | undefined } } = {}
+const packageFacts: {
+  root?: string
+  version?: string
+  build?: { readonly value: PackageBuild | undefined }
+} = {}
 
 /**
  * Returns the absolute path of the folder with this package's `package.json`, from source and from a bundle.
@@ -19,8 +23,8 @@ const found: { root?: string; version?: string; build?: { readonly value: Packag
  * @throws Error  no folder above this file has that file
  */
 export function packageRoot(): string {
-  found.root ??= rootAbove(dirname(fileURLToPath(import.meta.url)))
-  return found.root
+  packageFacts.root ??= rootAbove(dirname(fileURLToPath(import.meta.url)))
+  return packageFacts.root
 }
 
 function rootAbove(folder: string): string {
@@ -35,8 +39,8 @@ function rootAbove(folder: string): string {
 }
 
 export function packageVersion(): string {
-  found.version ??= readVersion()
-  return found.version
+  packageFacts.version ??= readVersion()
+  return packageFacts.version
 }
 
 function readVersion(): string {
@@ -49,8 +53,8 @@ function readVersion(): string {
  * so call it at startup: a later build replaces the file while a server still runs the earlier one.
  */
 export function packageBuild(): PackageBuild | undefined {
-  found.build ??= { value: readBuild() }
-  return found.build.value
+  packageFacts.build ??= { value: readBuild() }
+  return packageFacts.build.value
 }
 
 function readBuild(): PackageBuild | undefined {

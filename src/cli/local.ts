@@ -1,16 +1,16 @@
 import { join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import type { LogLevel } from '../base/log.ts'
-import type { Described } from '../config/describe.ts'
-import type { Environment } from '../config/environment.ts'
-import type { Found } from '../config/find.ts'
-import type { FolderFiles, ProjectFile, Survey } from '../config/folder.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
+import type { ConfigValue } from '../config/describe-config.ts'
+import type { ConfigFile } from '../config/find-config.ts'
 import type { Config } from '../config/schema.ts'
+import type { FolderFiles, FolderSurvey, ProjectFile } from '../config/survey-folder.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Probe } from '../contract/operational.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
 import type { Outbound } from '../models/outbound.ts'
-import type { Served } from '../rescue.ts'
+import type { ServerRuntime } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Check, Readable } from '../storage/sqlite/check.ts'
 import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
@@ -21,7 +21,17 @@ import type { Io } from './io.ts'
  * command that needs no runtime of its own loads neither h3 nor SQLite.
  */
 
-export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Readable, Runtime, Served, Survey }
+export type {
+  Announcement,
+  ConfigFile,
+  FolderFiles,
+  FolderSurvey,
+  Listening,
+  ProjectFile,
+  Readable,
+  Runtime,
+  ServerRuntime,
+}
 
 /** Where a runtime on this machine has its data, and what names its configuration. */
 interface Place {
@@ -33,25 +43,25 @@ interface Place {
 
 /** The configuration of a data directory, as it is in force. */
 export interface LocalConfig {
-  readonly found: Found
+  readonly found: ConfigFile
   readonly config: Config
-  readonly environment: Environment
-  readonly described: readonly Described[]
+  readonly environment: ConfigEnvironment
+  readonly described: readonly ConfigValue[]
   readonly warnings: readonly string[]
   /** Keys that are right, and that no runtime of this version starts with. */
   readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
 }
 
 /** Which configuration file is in force. */
-export async function locateConfig({ dataDir, config, cwd }: Place): Promise<Found> {
-  const { findConfig } = await import('../config/find.ts')
+export async function locateConfig({ dataDir, config, cwd }: Place): Promise<ConfigFile> {
+  const { findConfig } = await import('../config/find-config.ts')
   const { flag, variable, trusted } = config
   return findConfig({ flag, env: variable, trusted, cwd, dataDir })
 }
 
 /** What the files of a folder say that could send or run something. */
-export async function surveyFolder(folder: string): Promise<Survey> {
-  const room = await import('../config/folder.ts')
+export async function surveyFolder(folder: string): Promise<FolderSurvey> {
+  const room = await import('../config/survey-folder.ts')
   return room.surveyFolder(folder)
 }
 
@@ -61,7 +71,7 @@ export async function surveyFolder(folder: string): Promise<Survey> {
  * @throws validation_error  see `readProjectFile`
  */
 export async function readProjectFile(path: string): Promise<ProjectFile> {
-  const room = await import('../config/folder.ts')
+  const room = await import('../config/survey-folder.ts')
   return room.readProjectFile(path)
 }
 
@@ -75,19 +85,24 @@ export async function readConfig(
   { env, signals }: Pick<Io, 'env' | 'signals'>,
   flags: { host?: string; port?: number } = {},
 ): Promise<LocalConfig> {
-  const [{ environmentOf }, { readManagedEnv }, { loadConfig }, { describe }, { notBuilt }] =
-    await Promise.all([
-      import('../config/environment.ts'),
-      import('../config/managed-env.ts'),
-      import('../config/load.ts'),
-      import('../config/describe.ts'),
-      import('../config/checks.ts'),
-    ])
+  const [
+    { createEnvironment },
+    { readManagedEnv },
+    { loadConfig },
+    { describeConfig },
+    { missingDriverProblems },
+  ] = await Promise.all([
+    import('../config/config-environment.ts'),
+    import('../config/managed-env.ts'),
+    import('../config/load-config.ts'),
+    import('../config/describe-config.ts'),
+    import('../config/config-checks.ts'),
+  ])
   const found = await locateConfig(place)
-  const environment = signals.withDefaults(() => environmentOf(env, readManagedEnv(place.dataDir)))
+  const environment = signals.withDefaults(() => createEnvironment(env, readManagedEnv(place.dataDir)))
   const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
-  const described = describe(config, sources)
-  return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
+  const described = describeConfig(config, sources)
+  return { found, config, environment, described, warnings, notBuilt: missingDriverProblems(config) }
 }
 
 /** How a runtime in this process says what happens. */
@@ -140,11 +155,11 @@ export async function openServed(
   { dataDir }: Place,
   { config, environment }: LocalConfig,
   options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
-): Promise<Served> {
+): Promise<ServerRuntime> {
   const [rescue, { createLog }] = await Promise.all([import('../rescue.ts'), import('../base/log.ts')])
   const { loopback, voice, isAgain, restart } = options
   const log = createLog(voice)
-  return rescue.openServed(
+  return rescue.openServerRuntime(
     { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
     isAgain,
   )
@@ -176,9 +191,9 @@ export async function lockDataDir(dataDir: string): Promise<Taken> {
 
 /** Secrets of the configuration that lead to nothing or are too short, by key. Reads them, and asks no network. */
 export async function secretProblems({ config, environment }: LocalConfig): Promise<LocalConfig['notBuilt']> {
-  const { authSecrets } = await import('../config/auth-secrets.ts')
+  const { readAuthSecrets } = await import('../config/auth-secrets.ts')
   try {
-    authSecrets(config, environment)
+    readAuthSecrets(config, environment)
     return []
   } catch (error) {
     if (!(error instanceof WbError)) throw error
@@ -194,8 +209,8 @@ export async function openPort(runtime: Pick<Runtime, 'app'>, options: ListenOpt
 
 /** Whether callers without a credential pass. */
 export async function anonymousPass({ config }: LocalConfig): Promise<boolean> {
-  const { isOpen } = await import('../config/checks.ts')
-  return isOpen(config)
+  const { allowsAnonymous } = await import('../config/config-checks.ts')
+  return allowsAnonymous(config)
 }
 
 /** What lies in a data directory, as it was found there. */
@@ -214,12 +229,12 @@ export interface Examined {
  * @throws control_plane_unavailable  the store cannot be read
  */
 export async function examine({ dataDir }: Place, { config }: LocalConfig): Promise<Examined> {
-  const [{ storePath }, { checkStore }, { scratchLeftovers, uploadsFolder }] = await Promise.all([
+  const [{ storePath }, { checkStore }, { listScratchLeftovers, uploadsFolder }] = await Promise.all([
     import('../config/store-path.ts'),
     import('../storage/sqlite/check.ts'),
-    import('../base/scratch.ts'),
+    import('../base/scratch-file.ts'),
   ])
-  const left = scratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
+  const left = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
     check: 'uploads that a killed process left',
     count: left.length,
@@ -253,14 +268,14 @@ async function outward<T>(
 
 /** How the chat provider of a configuration answers; undefined where none could be called. */
 export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
-  const [{ hasChatProvider }, { chatFound, probe }] = await Promise.all([
+  const [{ hasChatProvider }, { probeChatProvider, probe }] = await Promise.all([
     import('../models/chat/provider.ts'),
     import('../operation/probes.ts'),
   ])
   const { config, environment } = local
   if (!hasChatProvider(config, environment)) return undefined
   return outward(local, outbound =>
-    probe(systemClock, signal => chatFound({ chat: config.chat, environment, outbound }, signal)),
+    probe(systemClock, signal => probeChatProvider({ chat: config.chat, environment, outbound }, signal)),
   )
 }
 
@@ -275,14 +290,14 @@ export interface IdentityProvider {
 
 /** @returns undefined where nobody does */
 export async function identityProvider(local: LocalConfig): Promise<IdentityProvider | undefined> {
-  const [{ usesOidc }, { wellKnown }] = await Promise.all([
-    import('../config/checks.ts'),
+  const [{ usesOidc }, { discoveryUrl }] = await Promise.all([
+    import('../config/config-checks.ts'),
     import('../auth/oidc/transport.ts'),
   ])
   const { auth } = local.config
   if (!usesOidc(auth) || !auth.oidc) return undefined
   const { issuer } = auth.oidc
-  const url = wellKnown(issuer)
+  const url = discoveryUrl(issuer)
   const headers = { accept: 'application/json' }
   return {
     issuer,

@@ -1,5 +1,5 @@
 import { H3, type H3Event } from 'h3'
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'

@@ -1,6 +1,6 @@
-import { type Demand, pass } from '../access/gate.ts'
+import { type AccessRequest, authorize } from '../access/authorize.ts'
 import type { AuthContext } from '../access/subject.ts'
-import type { Presented } from '../auth/authenticate.ts'
+import type { RequestCredentials } from '../auth/authenticate.ts'
 import type { Access } from '../contract/access.ts'
 import type { Form, Route } from '../contract/route.ts'
 import { clientOf } from './admit.ts'
@@ -15,7 +15,7 @@ export function identify(shared: Shared, current: Exchange): AuthContext | Promi
   const { incoming, trace } = current
   const { authorization, cookie, operator } = incoming
   if (operator) return operator
-  const presented: Presented = {
+  const presented: RequestCredentials = {
     authorization,
     cookie,
     address: clientOf(shared, current),
@@ -26,10 +26,10 @@ export function identify(shared: Shared, current: Exchange): AuthContext | Promi
 }
 
 /** Returns the input of the access gate for a request. */
-export function demandOf(shared: Shared, { incoming, workspaceId }: Exchange, rule: Access): Demand {
+export function demandOf(shared: Shared, { incoming, workspaceId }: Exchange, rule: Access): AccessRequest {
   if (rule.kind !== 'setup') return { rule, workspaceId }
   const approach = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
-  return { rule, workspaceId, approach }
+  return { rule, workspaceId, origin: approach }
 }
 
 /** Returns the caller with its rights in the workspace that the path names. */
@@ -57,7 +57,7 @@ export async function passAgain(shared: Shared, current: Exchange, { access }: R
   if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
   current.auth = await identify(shared, current)
   const auth = await inWorkspace(shared, current, current.workspaceId)
-  pass(demandOf(shared, current, access), { auth })
+  authorize(demandOf(shared, current, access), { auth })
   return auth
 }
 

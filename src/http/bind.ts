@@ -1,5 +1,5 @@
+import { authorize } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
-import { pass } from '../access/gate.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
@@ -68,7 +68,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
     if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw noRoute(incoming)
     const rawParams = decodeParams(incoming.params)
     const auth = await inWorkspace(shared, current, rawParams.workspaceId)
-    pass(demandOf(shared, current, access), { auth })
+    authorize(demandOf(shared, current, access), { auth })
     const hold = holdBody(shared, current)
     try {
       return await answer(current, rawParams, auth, hold)

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { Draft, Event } from '../access/audit.ts'
-import type { Caller, Site } from '../access/caller.ts'
-import { decide, pass } from '../access/gate.ts'
+import type { AuditDraft, AuditEvent } from '../access/audit-trail.ts'
+import { authorize, decideAccess } from '../access/authorize.ts'
+import type { BrowserOrigin, Caller } from '../access/caller.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
 import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
@@ -33,7 +33,7 @@ export class RequestCaller implements Caller {
   readonly #current: Exchange
   readonly #params: object
   readonly #confirm: Parts['confirm']
-  #draft: Draft | undefined
+  #draft: AuditDraft | undefined
   #isChangeAsked = false
   readonly auth: AuthContext
   readonly visibility: Visibility
@@ -56,7 +56,7 @@ export class RequestCaller implements Caller {
   get requestId(): string {
     return this.#current.trace.requestId
   }
-  get site(): Site {
+  get site(): BrowserOrigin {
     const { incoming } = this.#current
     return { origin: this.#shared.siteOrigin(incoming), cookies: incoming.cookie }
   }
@@ -79,18 +79,18 @@ export class RequestCaller implements Caller {
     return shared.onDrain(end)
   }
 
-  async wouldPass(rule: RootAccess): Promise<boolean> {
+  async can(rule: RootAccess): Promise<boolean> {
     const [shared, current] = [this.#shared, this.#current]
     try {
       const auth = current.auth ?? (await identify(shared, current))
-      return decide(demandOf(shared, current, rule), { auth }).allow
+      return decideAccess(demandOf(shared, current, rule), { auth }).allow
     } catch (error) {
       if (error instanceof WbError) return false
       throw error
     }
   }
 
-  async confirm(): Promise<void> {
+  async reauthorize(): Promise<void> {
     await this.#confirm()
   }
 
@@ -102,14 +102,15 @@ export class RequestCaller implements Caller {
       const value = fieldOf(after, field)
       return value !== undefined && value !== fieldOf(before, field)
     })
-    if (changed.length > 0) pass({ rule, workspaceId: this.#current.workspaceId, changed }, this)
+    if (changed.length > 0) authorize({ rule, workspaceId: this.#current.workspaceId, changed }, this)
   }
 
   checkCreator(creator: Creator): void {
     this.isCreatorChecked = true
     const rule = this.#route.access
     const isOfOther = !isCreator(this.auth, creator)
-    if (rule.kind === 'own') pass({ rule, workspaceId: this.#current.workspaceId, isOfOther }, this)
+    if (rule.kind === 'own')
+      authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther: isOfOther }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {
@@ -139,7 +140,7 @@ export class RequestCaller implements Caller {
     else if (!isOfChange) this.#shared.audit.note(this, this.#event(details ?? {}))
   }
 
-  #event(details: AuditDetails, workspaceId = this.#current.workspaceId): Event {
+  #event(details: AuditDetails, workspaceId = this.#current.workspaceId): AuditEvent {
     const { workspaceId: _, ...ids } = this.#params as Readonly<Record<string, string>>
     const audit = this.#route.audit!
     const action = typeof audit === 'object' ? audit.action : audit

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
-import { type Host, threaded } from '../base/threads.ts'
+import { type OperationHost, threadHost } from '../base/threads.ts'
 import { overloaded, smallBodyBytes } from './body-memory.ts'
 import type { Decoded } from './decode.ts'
 
@@ -27,7 +27,7 @@ const heapMegabytes = 256
 /** Creates a decoder that runs in a thread, one body at a time. The thread starts with the first body. */
 export function openDecoding(): { decode: DecodeElsewhere; close(): Promise<void> } {
   const entry = join(packageRoot(), 'dist', 'src', 'http', 'worker.js')
-  const host: Host<DecodeOps> = threaded(entry, undefined, { idleMs, heapMegabytes })
+  const host: OperationHost<DecodeOps> = threadHost(entry, undefined, { idleMs, heapMegabytes })
   return {
     decode: (route, bytes) =>
       host.run('decode', { ...route, bytes }, [bytes.buffer as ArrayBuffer]).catch(refuse),

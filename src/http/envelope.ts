@@ -1,4 +1,4 @@
-import { presentable } from '../base/redact.ts'
+import { presentableMessage } from '../base/redact.ts'
 import { type ErrorEnvelope, errorDocs, WbError } from '../contract/errors.ts'
 
 /** Error response to a client. */
@@ -25,7 +25,7 @@ export function failureOf(thrown: unknown, requestId: string): Failure {
     envelope: {
       error: {
         code: error.code,
-        message: presentable(error.message),
+        message: presentableMessage(error.message),
         requestId,
         hint: error.hint,
         docs: errorDocs(error.code),

@@ -1,11 +1,11 @@
 import type { H3Event } from 'h3'
-import type { AuditTrail, Event } from '../access/audit.ts'
+import type { AuditEvent, AuditTrail } from '../access/audit-trail.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
-import { isBearer } from '../auth/bearer.ts'
+import { isBearer } from '../auth/bearer-token.ts'
 import { type Clock, stopwatch } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { presentable } from '../base/redact.ts'
+import { presentableMessage } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
 import type { Route } from '../contract/route.ts'
 import type { Visibility } from '../storage/visibility.ts'
@@ -268,7 +268,7 @@ function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
  * Returns the audit event for a missing or invalid credential, or a missing right. It names a key that is no
  * longer valid.
  */
-function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
+function denialOf({ path, authorization, cookie }: Incoming, error: WbError): AuditEvent | undefined {
   const { code, message, facts } = error
   if (code !== 'unauthorized' && code !== 'forbidden') return undefined
   if (!isBelow(auditedPaths, path)) return undefined
@@ -280,20 +280,20 @@ function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Ev
       ...(typeof scope === 'string' && { requiredScope: scope }),
       ...(code === 'unauthorized' && { scheme: schemeOf(authorization, cookie) }),
       ...(typeof facts.keyId === 'string' && { keyId: facts.keyId }),
-      reason: presentable(message),
+      reason: presentableMessage(message),
     },
   }
 }
 
 /** Returns the audit event for a state-changing request from a page of another origin. */
-function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | undefined {
+function rejectionOf({ method, path }: Incoming, { facts }: WbError): AuditEvent | undefined {
   const why = facts.crossOrigin
   if (typeof why !== 'string') return undefined
   if (!isBelow([...auditedPaths, authPaths], path)) return undefined
   return {
     action: 'auth.csrf_rejected',
     outcome: 'failure',
-    details: { reason: presentable(`${method} ${path}: ${why}`) },
+    details: { reason: presentableMessage(`${method} ${path}: ${why}`) },
   }
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { jsonExcess } from '../base/json-bounds.ts'
+import { excessOfJson } from '../base/json-bounds.ts'
 import { WbError } from '../contract/errors.ts'
 
 /**
@@ -21,7 +21,7 @@ const unfit = /[\0\p{Surrogate}]/u
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new WbError('validation_error', 'the body is not valid UTF-8')
-  const excess = jsonExcess(bytes)
+  const excess = excessOfJson(bytes)
   if (excess) throw new WbError('validation_error', `the body is ${excess}`)
   const text = withoutMark(bytes.toString('utf8'))
   const value = parse(text)

@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
-import { isLoopback, reachable } from '../base/loopback.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
+import { connectableHost, isLoopback } from '../base/loopback.ts'
 import type { App } from './app.ts'
 import { limitConnections } from './connections.ts'
 import { nodeListener } from './node-listener.ts'
@@ -87,7 +87,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     throw new Error(`port ${port} cannot be used: browsers refuse to connect to it`)
   }
   return {
-    url: `${https ? 'https' : 'http'}://${reachable(host)}:${bound}`,
+    url: `${https ? 'https' : 'http'}://${connectableHost(host)}:${bound}`,
     port: bound,
     async drain(graceMs) {
       serving.drain()
@@ -177,7 +177,7 @@ async function orSystemError<T>(listening: Promise<T>): Promise<T> {
 /** Returns true if a promise resolves within a time. */
 async function endsWithin(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
   try {
-    await within(clock, graceMs, () => ending)
+    await withTimeout(clock, graceMs, () => ending)
     return true
   } catch (error) {
     if (error instanceof TimedOut) return false

@@ -3,7 +3,7 @@ import { pipeline } from 'node:stream/promises'
 import { MIMEType } from 'node:util'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { z } from 'zod'
-import { type ScratchFile, scratchFile } from '../base/scratch.ts'
+import { createScratchFile, type ScratchFile } from '../base/scratch-file.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { Form, MultipartBody, Upload, UploadedFile } from '../contract/route.ts'
@@ -54,7 +54,7 @@ export function formReader(
 /** @throws control_plane_unavailable  when the folder cannot be created */
 function madeIn(folder: string): ScratchFile {
   try {
-    return scratchFile(folder)
+    return createScratchFile(folder)
   } catch (error) {
     throw failureOf(error)
   }

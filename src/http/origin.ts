@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isBearer } from '../auth/bearer.ts'
+import { isBearer } from '../auth/bearer-token.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Reached } from './proxies.ts'
 

@@ -1,9 +1,9 @@
 import type { Handlers } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import { within } from '../base/deadline.ts'
+import { withTimeout } from '../base/deadline.ts'
 import { once } from '../base/once.ts'
 import { packageBuild, packageVersion } from '../base/package.ts'
-import type { Environment } from '../config/environment.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
 import { openApiDocument } from '../contract/openapi.ts'
 import type { IngestLoad, operational } from '../contract/operational.ts'
@@ -25,7 +25,7 @@ export interface Build {
 }
 
 /** Returns the build that `/version` reports. */
-export function buildOf({ app }: Environment, clock: Clock): Build {
+export function buildOf({ app }: ConfigEnvironment, clock: Clock): Build {
   const built = packageBuild()
   return {
     version: app.version ?? packageVersion(),
@@ -67,7 +67,7 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
     health: () => ({ status: 200, body: { status: 'ok' } }),
     async ready() {
       const ask = () => Promise.all([parts.countWorkspaces(), parts.ingestLoad?.(), parts.requireSpace?.()])
-      const [workspaces, ingest] = await within(parts.clock, readyTimeoutMs, ask).catch(unavailable)
+      const [workspaces, ingest] = await withTimeout(parts.clock, readyTimeoutMs, ask).catch(unavailable)
       return { status: 200, body: { status: 'ready', workspaces, ...(ingest && { ingest }) } }
     },
     version: () => ({ status: 200, body: { ...build, node: process.version } }),

@@ -1,5 +1,5 @@
 import { hostname } from 'node:os'
-import { isOpen, usesOidc } from '../config/checks.ts'
+import { allowsAnonymous, usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
 import type { AppSettings } from './app.ts'
 
@@ -26,7 +26,7 @@ export function appSettings(
     strictErrors,
     origin: {
       loopback,
-      anonymousPasses: isOpen(config),
+      anonymousPasses: allowsAnonymous(config),
       publicOrigin: runtime.publicOrigin,
       allowedHosts: runtime.allowedHosts,
       allowedOrigins: runtime.allowedOrigins,

@@ -1,4 +1,4 @@
-import { nameHex, newRequestId } from '../base/id.ts'
+import { newRequestId, randomNameHex } from '../base/id.ts'
 
 /** Identifiers of a request, used in response headers, error bodies and the log. */
 export interface Trace {
@@ -22,5 +22,5 @@ export function traceOf(sentId: string | null | undefined, sentParent: string | 
 }
 
 function newTraceparent(): string {
-  return `00-${nameHex(16)}-${nameHex(8)}-01`
+  return `00-${randomNameHex(16)}-${randomNameHex(8)}-01`
 }

@@ -1,11 +1,11 @@
-import { serve } from '../base/threads.ts'
+import { serveOperations } from '../base/threads.ts'
 import { api } from '../contract/index.ts'
 import type { Topic } from '../contract/route.ts'
 import { type Decoded, decoder } from './decode.ts'
 import type { DecodeOps, RouteName } from './decoding.ts'
 
 /** Thread that decodes large bodies, so that parsing and validation do not block other requests. */
-serve(() => {
+serveOperations(() => {
   const decoders = new Map<string, (bytes: Buffer) => Decoded>()
   const decoderOf = ({ topic, operation }: RouteName) => {
     const name = `${topic}.${operation}`

@@ -2,8 +2,8 @@ import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, type
 import { basename, join } from 'node:path'
 import { createFolder, statsOf } from '../base/folder.ts'
 import { idFrom } from '../base/id.ts'
-import { writePrivately } from '../base/private-file.ts'
-import { isRunning } from '../base/running.ts'
+import { isProcessRunning } from '../base/is-process-running.ts'
+import { writePrivateFile } from '../base/private-file.ts'
 import { type Credential, type Keychain, KeychainUnavailable } from './keychain.ts'
 
 /** JSON in the file of an entry. */
@@ -34,7 +34,7 @@ export function fileKeychain(folder: string): Keychain {
   function sweep(isMeant: (name: string) => boolean): void {
     for (const name of namesIn()) {
       const [, draftOf, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
-      if (draftOf !== undefined && isMeant(draftOf) && !isRunning(Number(writer)))
+      if (draftOf !== undefined && isMeant(draftOf) && !isProcessRunning(Number(writer)))
         rmSync(join(folder, name), { force: true })
     }
   }
@@ -56,7 +56,7 @@ export function fileKeychain(folder: string): Keychain {
       const path = pathOf(service, account)
       createFolder(folder)
       sweepDraftsOf(path)
-      writePrivately(path, `${JSON.stringify({ service, account, password } satisfies Stored)}\n`)
+      writePrivateFile(path, `${JSON.stringify({ service, account, password } satisfies Stored)}\n`)
     },
     deletePassword(service, account) {
       const path = pathOf(service, account)

@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
 import { divided } from './divided.ts'
 import { unavailable } from './faults.ts'
 import { fileKeychain } from './file.ts'
@@ -36,7 +36,7 @@ function systemKeychain(library: Library, options: KeychainOptions): Keychain {
 
   async function bounded<T>(call: Promise<T>): Promise<T> {
     try {
-      return await within(clock, timeoutMs, () => call)
+      return await withTimeout(clock, timeoutMs, () => call)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
       const late = unavailable(library, 'timeout', error)

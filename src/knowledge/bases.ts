@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
-import { requireWorkspace } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type {

@@ -1,4 +1,4 @@
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'

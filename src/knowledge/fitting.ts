@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Host } from '../base/threads.ts'
+import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 import { type CollectionKey, type ContentStore, keyText } from '../storage/content.ts'
 import type { PassageOps } from './passages.ts'
@@ -30,7 +30,7 @@ interface Parts {
   /** Store with collections that can be fitted. */
   readonly store: ContentStore
   /** Runs on a separate thread, because a fit takes seconds. */
-  readonly host: Host<PassageOps>
+  readonly host: OperationHost<PassageOps>
   readonly clock: Clock
   readonly log: Log
   /** Identifies this process as the owner of leases. */

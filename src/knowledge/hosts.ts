@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
-import { type Host, inline, threaded } from '../base/threads.ts'
+import { inlineHost, type OperationHost, threadHost } from '../base/threads.ts'
 import type { ContentStore } from '../storage/content.ts'
 import { type PassageOps, passageOps } from './passages.ts'
 
 /** Hosts for work on text, by urgency, so that a long text does not delay queries. */
 export interface Hosts {
   /** Queries, which a caller waits for. */
-  readonly query: Host<PassageOps>
+  readonly query: OperationHost<PassageOps>
   /** Chunking and embedding of ingested texts. */
-  readonly index: Host<PassageOps>
+  readonly index: OperationHost<PassageOps>
   /** Fits, which take seconds. */
-  readonly fit: Host<PassageOps>
+  readonly fit: OperationHost<PassageOps>
   close(): Promise<void>
 }
 
@@ -24,10 +24,10 @@ export interface HostsParts {
 
 export function openHosts(parts: HostsParts): Hosts {
   const entry = join(packageRoot(), 'dist', 'src', 'knowledge', 'worker.js')
-  const open = (): Host<PassageOps> =>
+  const open = (): OperationHost<PassageOps> =>
     parts.threads
-      ? threaded<PassageOps>(entry, { path: parts.path })
-      : inline(passageOps(Promise.resolve(parts.content)))
+      ? threadHost<PassageOps>(entry, { path: parts.path })
+      : inlineHost(passageOps(Promise.resolve(parts.content)))
   const [query, index, fit] = [open(), open(), open()]
   return {
     query,

@@ -1,13 +1,13 @@
 import type { Caller } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { sha256 } from '../base/id.ts'
-import { presentable } from '../base/redact.ts'
-import type { Host } from '../base/threads.ts'
+import { presentableMessage } from '../base/redact.ts'
+import type { OperationHost } from '../base/threads.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
-import { newJob } from '../jobs/changes.ts'
+import { newJob } from '../jobs/job-changes.ts'
 import type { Outcome, RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
@@ -41,7 +41,7 @@ export interface IngestParts {
   readonly chunking: Services<ChunkingService>
   readonly space: Space
   /** Chunks and embeds ingested texts. */
-  readonly index: Host<PassageOps>
+  readonly index: OperationHost<PassageOps>
   /** Called after each document, to start a fit when it is due. */
   readonly ingested: (context: BaseContext) => void
 }
@@ -187,7 +187,7 @@ export class Ingestion {
   /** Stores a failed document with its error. It does not block another ingest of the text. */
   private async keepFailed(intake: Intake, error: unknown): Promise<void> {
     const { context } = intake
-    const errorMessage = presentable(
+    const errorMessage = presentableMessage(
       error instanceof WbError ? error.message : 'the text could not be ingested',
     )
     const document = documentRow(intake, {

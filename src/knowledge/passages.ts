@@ -1,6 +1,6 @@
 import { sha256 } from '../base/id.ts'
-import type { Ops } from '../base/threads.ts'
-import { isZero } from '../base/unit-vector.ts'
+import type { ThreadOperations } from '../base/threads.ts'
+import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
 import { fit, LsaModel, lsaDimension, type Passage } from '../models/lsa.ts'
@@ -79,7 +79,7 @@ export function passageOps(opening: Promise<ContentStore>) {
      * Makes the candidate current. Returns false if records lack a vector in it, or if the lease was lost.
      */
     swap: (input: Step) => spaces.swap(input),
-  } satisfies Ops
+  } satisfies ThreadOperations
 }
 
 /** A step of a fit, with the owner of its lease. */
@@ -126,7 +126,7 @@ class Spaces {
   async embedQuery(key: CollectionKey, text: string): Promise<EmbeddedQuery> {
     const { generation, model } = await this.current(key)
     if (!model) return { generation, vector: placeholderEmbed(text), unknownWords: [] }
-    const unknownWords = queryWords(text).filter(word => isZero(model.embed(word)))
+    const unknownWords = queryWords(text).filter(word => isZeroVector(model.embed(word)))
     return { generation, vector: model.embed(text), unknownWords }
   }
 

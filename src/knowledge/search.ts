@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { isZero } from '../base/unit-vector.ts'
+import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Hit, Search } from '../contract/knowledge.ts'
@@ -155,7 +155,7 @@ function nearest(context: BaseContext, plan: Plan, { vector, generation }: Embed
 
 /** Returns true if every record has similarity 0 with the query, so that vectors rank nothing. */
 function pointsNowhere({ collection }: BaseContext, { vector }: EmbeddedQuery): boolean {
-  return collection.metric !== 'euclidean' && isZero(vector)
+  return collection.metric !== 'euclidean' && isZeroVector(vector)
 }
 
 /** Returns the share of a question that its vector represents, 0 to 1. Lexical search counts for the rest. */

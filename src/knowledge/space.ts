@@ -1,4 +1,4 @@
-import type { Host } from '../base/threads.ts'
+import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { Embedder, Purpose } from '../models/embedder.ts'
@@ -26,7 +26,7 @@ export async function inOneSpace<T>(work: () => Promise<T | undefined>): Promise
 
 export interface SpaceParts {
   /** Host of work that a caller waits for, such as the vector of a query. */
-  readonly query: Host<PassageOps>
+  readonly query: OperationHost<PassageOps>
   readonly openEmbedder: (service: EmbeddingService) => Embedder
 }
 

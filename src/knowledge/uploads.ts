@@ -1,4 +1,4 @@
-import type { Host } from '../base/threads.ts'
+import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { Ingest, IngestForm } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
@@ -30,7 +30,7 @@ export class Uploads {
     private readonly parts: {
       readonly docling: Docling
       /** Host for text extraction, which can take long. */
-      readonly index: Host<PassageOps>
+      readonly index: OperationHost<PassageOps>
     },
   ) {}
 

@@ -1,9 +1,9 @@
-import { serve } from '../base/threads.ts'
+import { serveOperations } from '../base/threads.ts'
 import { openEmbedded } from '../storage/open.ts'
 import { passageOps } from './passages.ts'
 
 /** Worker thread with its own connection to the store. */
-serve((data: { path: string }) => {
+serveOperations((data: { path: string }) => {
   const opening = openEmbedded({ path: data.path, threads: false, isOpenElsewhere: true })
   return {
     ops: passageOps(opening.then(store => store.content)),

@@ -1,5 +1,5 @@
+import { decideAccess } from '../access/authorize.ts'
 import type { Handlers } from '../access/caller.ts'
-import { decide } from '../access/gate.ts'
 import { kb } from '../contract/knowledge.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
 import { Rest } from './rest.ts'
@@ -24,7 +24,7 @@ export async function instructionsFor(
   { workspaceId, caller }: Pick<FacadeCall, 'workspaceId' | 'caller'>,
 ): Promise<string> {
   const rule = mcpToolAccess.list_knowledge_bases
-  if (!decide({ rule, workspaceId }, caller).allow) return usage
+  if (!decideAccess({ rule, workspaceId }, caller).allow) return usage
   const rest = new Rest(workspaceId, caller, { note() {} })
   const page = await rest.page(kb.list, routes.kb.list, { limit: namesShown }, ({ name }) => name)
   return `${summary(page.items, page.nextCursor !== null)}\n${usage}`

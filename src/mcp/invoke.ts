@@ -1,6 +1,6 @@
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
+import { decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
-import { decide } from '../access/gate.ts'
 import type { TrafficEntry } from '../contract/connect.ts'
 import { type ErrorCode, type ErrorEnvelope, WbError } from '../contract/errors.ts'
 import { validate } from '../http/validate.ts'
@@ -60,7 +60,7 @@ export async function invoke(
 
 /** Returns the denial of a call whose caller lacks the scope; undefined if the call is allowed. */
 function refused({ access }: Operation, { workspaceId, caller }: Where): Ending | undefined {
-  const decision = decide({ rule: access, workspaceId }, caller)
+  const decision = decideAccess({ rule: access, workspaceId }, caller)
   if (decision.allow) return undefined
   const { requiredScope, message } = decision
   const payload = {

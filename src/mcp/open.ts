@@ -1,5 +1,5 @@
 import type { Caller, Handlers } from '../access/caller.ts'
-import { requireWorkspace } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import { once } from '../base/once.ts'
 import { WbError } from '../contract/errors.ts'
 import type { mcp } from '../contract/mcp.ts'

@@ -1,4 +1,4 @@
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Answer, Input, Reply, Route } from '../contract/route.ts'
 import { validate } from '../http/validate.ts'

@@ -1,5 +1,5 @@
+import { decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
-import { decide } from '../access/gate.ts'
 import { WbError } from '../contract/errors.ts'
 import { holds, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
@@ -21,7 +21,7 @@ export function requireTokenScope(
   const { subject } = caller.auth
   const tool = toolOf(message)
   if (!tool || !subject?.tokenScopes) return
-  const decision = decide({ rule: mcpToolAccess[tool], workspaceId }, caller)
+  const decision = decideAccess({ rule: mcpToolAccess[tool], workspaceId }, caller)
   const required = decision.allow ? undefined : decision.requiredScope
   if (!required || !holds(subject.role && scopesOfRole[subject.role], required)) return
   const challenge = askForScope(workspaceId, required)

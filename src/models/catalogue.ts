@@ -1,7 +1,7 @@
 import type { Clock } from '../base/clock.ts'
-import { within } from '../base/deadline.ts'
-import { readWhole } from '../base/read-whole.ts'
-import type { Environment } from '../config/environment.ts'
+import { withTimeout } from '../base/deadline.ts'
+import { readBody } from '../base/read-body.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { LlmModel, LlmModels } from '../contract/models.ts'
 import { type ChatProvider, providers } from '../contract/providers.ts'
 import { endpointAt, usualBaseUrl } from './endpoint.ts'
@@ -35,7 +35,7 @@ function model(id: string, supportsTools: boolean | null, isRecommended: boolean
 
 /** Lists the models that an LLM service can use, from their providers. */
 export class Catalogue {
-  constructor(private readonly parts: { environment: Environment; outbound: Outbound; clock: Clock }) {}
+  constructor(private readonly parts: { environment: ConfigEnvironment; outbound: Outbound; clock: Clock }) {}
 
   /**
    * Returns the provider's own list, or a built-in list if that fails. OpenAI is never requested, because it
@@ -58,9 +58,9 @@ export class Catalogue {
       const endpoint = endpointAt(base, provider, '/models')
       const ask = async (until: AbortSignal) => {
         const { status, body } = await askForModels(outbound, endpoint, until)
-        return { status, text: (await readWhole(body, answerBytesMax)).toString() }
+        return { status, text: (await readBody(body, answerBytesMax)).toString() }
       }
-      const { status, text } = await within(clock, waitMs, ask, signal)
+      const { status, text } = await withTimeout(clock, waitMs, ask, signal)
       return status === 200 ? modelsIn(JSON.parse(text), provider) : []
     } catch {
       signal.throwIfAborted()

@@ -1,5 +1,5 @@
-import { isInTheClear } from '../base/loopback.ts'
-import type { Environment } from '../config/environment.ts'
+import { isUnencryptedRemote } from '../base/loopback.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
@@ -23,7 +23,7 @@ export type IsReleased = (ref: string, host: string, workspaceId: string) => Pro
 
 /** Dependencies of requests to models. */
 export interface ModelParts {
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Called for each request, so that a change applies immediately. */
   readonly isReleased: IsReleased
   readonly outbound: Outbound
@@ -44,7 +44,7 @@ export type Failed = (trouble: Trouble, reason: string, facts?: FailureFacts, ca
 export interface Dialling {
   readonly service: ModelService
   readonly provider: ProviderName
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Called for each request, so that a change applies immediately. */
   readonly isReleased: IsReleased
   readonly failed: Failed
@@ -77,7 +77,7 @@ export function endpointOf({ service, provider, environment, failed, path }: Dia
   return endpointAt(joined, provider, path)
 }
 
-export function usualBaseUrl(provider: ProviderName, environment: Environment): string {
+export function usualBaseUrl(provider: ProviderName, environment: ConfigEnvironment): string {
   const ollama = provider === 'ollama' ? environment.ollamaBaseUrl : undefined
   return ollama ?? providers[provider].baseUrl
 }
@@ -145,7 +145,7 @@ export function secretFor(
   ref: string,
   endpoint: URL,
 ): string {
-  if (isInTheClear(endpoint))
+  if (isUnencryptedRemote(endpoint))
     throw failed('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
       hint: 'Give the service an https endpoint, or take its credential out.',
     })
@@ -156,7 +156,7 @@ export function secretFor(
   })
 }
 
-function resolved(ref: string, environment: Environment, failed: Failed): string {
+function resolved(ref: string, environment: ConfigEnvironment, failed: Failed): string {
   try {
     return resolveSecret(ref, environment)
   } catch (error) {

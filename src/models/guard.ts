@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { isLoopback } from '../base/loopback.ts'
-import type { Environment } from '../config/environment.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
@@ -139,7 +139,7 @@ export class EndpointGuard {
 }
 
 /** Opens the guard for the endpoints of the configuration and of services. */
-export function openGuard(config: Config, environment: Environment): EndpointGuard {
+export function openGuard(config: Config, environment: ConfigEnvironment): EndpointGuard {
   const { auth, runtime } = config
   return new EndpointGuard({
     blocksPrivate:
@@ -161,7 +161,7 @@ export function publicGuard({ runtime }: Config): EndpointGuard {
 /** Returns the endpoints in the configuration, and in `OLLAMA_BASE_URL` and `DOCLING_URL`. */
 function namedEndpoints(
   { auth, chat, controlPlane, runtime, seedWorkspaces }: Config,
-  environment: Environment,
+  environment: ConfigEnvironment,
 ) {
   const isOwnOllama = chat.provider === 'ollama' && chat.baseUrl === null
   const named = [

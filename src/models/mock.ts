@@ -1,4 +1,4 @@
-import { fnv1a } from '../base/fnv.ts'
+import { fnv1a } from '../base/fnv1a.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { words } from '../base/words.ts'
 import type { Embedder } from './embedder.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Environment } from '../config/environment.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
@@ -68,7 +68,7 @@ export interface ModelsParts {
   readonly log: Log
   /** Data directory, as an absolute path. Commands are started in it. */
   readonly dataDir: string
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly isReleased: IsReleased
   /** Replacement for the network when models are called. */
   readonly outbound: Outbound | undefined

@@ -1,4 +1,4 @@
-import { fnv1a } from '../base/fnv.ts'
+import { fnv1a } from '../base/fnv1a.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, frequencyWeight, type Passage } from './lsa/weigh.ts'
 import { lsaDimension } from './lsa.ts'

@@ -1,4 +1,4 @@
-import { within } from '../base/deadline.ts'
+import { withTimeout } from '../base/deadline.ts'
 import { WbError } from '../contract/errors.ts'
 import { isChatProvider, providers } from '../contract/providers.ts'
 import type { LlmService } from '../contract/services.ts'
@@ -34,7 +34,7 @@ export async function probeModel(
     if (hasCredential) await chat.complete(question, { maxTokens: 1, signal: until })
   }
   try {
-    await within(parts.clock, waitMs, ask, signal)
+    await withTimeout(parts.clock, waitMs, ask, signal)
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof WbError && error.code !== 'llm_credential_missing') throw error

@@ -1,7 +1,7 @@
 import { open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { randomHex } from '../base/id.ts'
-import type { Host, Ops } from '../base/threads.ts'
+import type { OperationHost, ThreadOperations } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 
 const codes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE'])
@@ -56,7 +56,7 @@ export class DiskSpace {
   }
 
   /** Wraps the host of the writes to observe the outcome of each write. */
-  observed<O extends Ops>(writes: Host<O>): Host<O> {
+  observed<O extends ThreadOperations>(writes: OperationHost<O>): OperationHost<O> {
     return {
       ...writes,
       run: async (name, input, transfer) => {

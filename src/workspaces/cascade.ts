@@ -1,4 +1,4 @@
-import { rehearse } from '../access/audit.ts'
+import { requireWritableAudit } from '../access/audit-trail.ts'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Workspace } from '../contract/workspaces.ts'
@@ -41,7 +41,7 @@ export async function removeWorkspace(
   record?: Write,
 ): Promise<void> {
   const { workspaceId } = workspace
-  if (record) await rehearse(rows, record)
+  if (record) await requireWritableAudit(rows, record)
   try {
     for (let attempt = 0; attempt < purgesMax; attempt++) {
       for (const step of purge) await step(workspace)

@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { requireWorkspace } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { SnippetQuery, Snippets, TrafficEntry, Verification } from '../contract/connect.ts'

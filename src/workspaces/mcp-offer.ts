@@ -1,4 +1,4 @@
-import { fingerprint } from '../base/fingerprint.ts'
+import { fingerprintJson } from '../base/fingerprint-json.ts'
 import { limits } from '../contract/limits.ts'
 import { mcpToolId } from '../contract/tool-ids.ts'
 import type { McpTool } from '../models/mcp/client.ts'
@@ -49,7 +49,7 @@ export function offerOf(tools: readonly McpTool[]): Offer {
 
 /** Changes with anything that a model is told of a tool. */
 export function hashOf({ name, description, inputSchema }: McpTool): string {
-  return fingerprint({ name, description, inputSchema })
+  return fingerprintJson({ name, description, inputSchema })
 }
 
 /** What accepting a whole offer comes to. */

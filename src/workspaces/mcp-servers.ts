@@ -1,8 +1,8 @@
 import type { Caller } from '../access/caller.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { secretParameterOf, withoutQuerySecrets } from '../base/query-secrets.ts'
@@ -206,7 +206,7 @@ export class McpServers {
   async #listed(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
     const { clock, listTools } = this.parts
     try {
-      return await within(clock, timeoutMs, until => listTools(server, until), signal)
+      return await withTimeout(clock, timeoutMs, until => listTools(server, until), signal)
     } catch (error) {
       const failure = error instanceof TimedOut ? notInTime(error) : error
       if (failure instanceof McpFailure) return failure

@@ -112,7 +112,7 @@ export class McpSignIns {
   async finish(
     server: McpServerRow,
     { state, code, iss }: SignInFinish,
-    caller: Pick<Caller, 'auth' | 'signal' | 'confirm'>,
+    caller: Pick<Caller, 'auth' | 'signal' | 'reauthorize'>,
   ): Promise<McpSignIn> {
     const { clock, authorization } = this.parts
     const subject = this.#requireSubject(caller.auth)
@@ -123,7 +123,7 @@ export class McpSignIns {
     const tokens = await authorization
       .finish(server, pending.authorization, { code, iss }, caller.signal)
       .catch(asSignInFailure)
-    await caller.confirm()
+    await caller.reauthorize()
     const row: McpSignInRow = {
       workspaceId: server.workspaceId,
       mcpServerId: server.mcpServerId,

@@ -1,8 +1,8 @@
 import type { Caller } from '../access/caller.ts'
-import { workspaceNotFound } from '../access/workspace.ts'
+import { workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { idFrom } from '../base/id.ts'
-import { type ReleasePolicy, releasable, released } from '../config/release.ts'
+import { isReleased, normalizeReleasable, type ReleasePolicy } from '../config/release-policy.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { SecretRelease, SecretReleaseCreate } from '../contract/releases.ts'
@@ -27,9 +27,9 @@ export class Releases {
    */
   async covers(ref: string, host: string, workspaceId: string): Promise<boolean> {
     const { policy } = this.parts
-    const normal = releasable(ref, policy)
+    const normal = normalizeReleasable(ref, policy)
     if (normal === undefined) return false
-    if (released(normal, host, workspaceId, policy)) return true
+    if (isReleased(normal, host, workspaceId, policy)) return true
     const acts = await Promise.all(
       [workspaceId, null].map(where => this.find(releaseIdOf(normal, host, where))),
     )
@@ -53,7 +53,7 @@ export class Releases {
     caller: Pick<Caller, 'record'>,
   ): Promise<SecretRelease> {
     const { rows, clock, policy } = this.parts
-    const normal = releasable(ref, policy)
+    const normal = normalizeReleasable(ref, policy)
     if (normal === undefined)
       throw new WbError('validation_error', `ref: ${ref} is a secret that no record may use`, {
         hint: 'Secrets of the configuration itself stay its own; store the key under a name of its own.',

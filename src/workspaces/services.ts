@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'

@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { Subject } from '../access/subject.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'

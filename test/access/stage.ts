@@ -1,7 +1,7 @@
 import type { Caller } from '../../src/access/caller.ts'
-import { inWorkspace as seenByWorkspace } from '../../src/access/in-workspace.ts'
-import { type AuthContext, anonymousIn, subjectName } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { scopeToWorkspace as seenByWorkspace } from '../../src/access/scope-to-workspace.ts'
+import { type AuthContext, anonymousContext, subjectName } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import type { Log } from '../../src/base/log.ts'
 import type { Access } from '../../src/contract/access.ts'
@@ -80,7 +80,7 @@ export function appOver(
     api: surface,
     handlers: handlers as AppParts<Surface>['handlers'],
     authenticate,
-    stranger: anonymousIn(mode),
+    stranger: anonymousContext(mode),
     inWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
     audit: {
       note() {},
@@ -88,7 +88,7 @@ export function appOver(
         throw new Error('nothing is done here that would be recorded')
       },
     },
-    visibility: everything,
+    visibility: fullVisibility,
     log: quiet,
     clock: new TestClock(),
     settings: { ...settings, strictErrors: false },

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { anonymousIn } from '../../src/access/subject.ts'
+import { anonymousContext } from '../../src/access/subject.ts'
 import { Messages } from '../../src/agents/messages.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
@@ -8,7 +8,7 @@ import { type ConversationRow, type MessageRow, tables } from '../../src/storage
 import { messageRow } from '../harness/agents.ts'
 
 const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
-const nobody = anonymousIn('disabled')
+const nobody = anonymousContext('disabled')
 
 const kinds: Record<string, Partial<MessageRow>> = {
   user: {},

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../src/access/subject.ts'
+import { anonymousContext, operatorContext, type Subject, verifiedContext } from '../../src/access/subject.ts'
 import { isSeen, sightOf } from '../../src/agents/sight.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { formOf } from '../harness/agents.ts'
@@ -36,8 +36,8 @@ interface Person {
 const idsOf = ({ body }: Sent) =>
   (body.items as { conversationId: string }[]).map(({ conversationId }) => conversationId)
 
-function subject(fields: Partial<Subject>): ReturnType<typeof verifiedAs> {
-  return verifiedAs('any', {
+function subject(fields: Partial<Subject>): ReturnType<typeof verifiedContext> {
+  return verifiedContext('any', {
     id: 'someone',
     label: null,
     type: 'apiKey',
@@ -54,7 +54,7 @@ describe('whose conversations a caller sees', () => {
   const on = { rlacEnabled: true }
 
   test('with row-level access off, everyone’s', () => {
-    for (const auth of [anonymousIn('disabled'), subject({}), operatorOf('any', 'x')])
+    for (const auth of [anonymousContext('disabled'), subject({}), operatorContext('any', 'x')])
       expect(sightOf({ rlacEnabled: false }, auth)).toEqual({ of: 'everyone' })
   })
 
@@ -70,7 +70,11 @@ describe('whose conversations a caller sees', () => {
   })
 
   test('with it on, who is no principal sees nobody’s, and nobody sees what belongs to none by being none', () => {
-    for (const auth of [anonymousIn('disabled'), anonymousIn('any'), subject({ principalId: null })]) {
+    for (const auth of [
+      anonymousContext('disabled'),
+      anonymousContext('any'),
+      subject({ principalId: null }),
+    ]) {
       const sight = sightOf(on, auth)
       expect(sight).toEqual({ of: 'nobody' })
       expect(isSeen(sight, { ownerPrincipalId: null })).toBe(false)

@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { readProjectFile, surveyFolder } from '../../src/config/folder.ts'
 import { knownKeys } from '../../src/config/known-keys.ts'
-import { harmlessKeys, riskyValues } from '../../src/config/risky.ts'
+import { harmlessKeys, riskyValues } from '../../src/config/risky-values.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { readProjectFile, surveyFolder } from '../../src/config/survey-folder.ts'
 
 let folder: string
 beforeEach(() => {

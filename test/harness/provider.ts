@@ -1,6 +1,6 @@
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { environmentOf } from '../../src/config/environment.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
 import type { AnswerPart } from '../../src/models/chat/answer-text.ts'
 import { type ChatConfig, openChat } from '../../src/models/chat/chat.ts'
 import type { Chat, Completion } from '../../src/models/chat/completion.ts'
@@ -45,7 +45,7 @@ export async function chatPlace(): Promise<ChatPlace> {
         ...service,
       }
       return openChat(whole, {
-        environment: environmentOf({ KEY: 'sk-secret', OWN_KEY: 'sk-own', ...variables }),
+        environment: createEnvironment({ KEY: 'sk-secret', OWN_KEY: 'sk-own', ...variables }),
         isReleased: async () => released,
         outbound: network.send,
         clock,

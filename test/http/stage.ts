@@ -1,9 +1,9 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { Event } from '../../src/access/audit.ts'
-import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import type { AuditEvent } from '../../src/access/audit-trail.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { type AuthContext, anonymousContext } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { anyCaller, changes, member, needs, open } from '../../src/contract/access.ts'
@@ -190,7 +190,7 @@ export interface Stage {
   readonly app: App
   readonly logged: Logged[]
   /** What was noted for the audit trail, or kept with what it tells of and announced. */
-  readonly audited: Event[]
+  readonly audited: AuditEvent[]
   send(line: string, init?: Init): Promise<Response>
   post(body: unknown, init?: RequestInit): Promise<Response>
 }
@@ -211,7 +211,7 @@ export function stage(
     logged.push({ level, facts: { ...facts }, message })
   }
   const clock = changed.clock ?? systemClock
-  const audited: Event[] = []
+  const audited: AuditEvent[] = []
   const audit: AppParts<typeof api>['audit'] = {
     note: (_actor, event) => void audited.push(event),
     draft: (_actor, event) => ({
@@ -231,11 +231,11 @@ export function stage(
       }),
       notes: { ...noteHandlers, ...changed.notes },
     },
-    authenticate: changed.authenticate ?? (() => changed.auth ?? anonymousIn('disabled')),
-    stranger: anonymousIn('disabled'),
+    authenticate: changed.authenticate ?? (() => changed.auth ?? anonymousContext('disabled')),
+    stranger: anonymousContext('disabled'),
     inWorkspace: auth => auth,
     audit,
-    visibility: everything,
+    visibility: fullVisibility,
     log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     clock,
     settings: { ...settings, ...changed.settings },

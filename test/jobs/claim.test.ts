@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Ingest } from '../../src/contract/documents.ts'
-import { newJob } from '../../src/jobs/changes.ts'
-import { Claim, ClaimLost } from '../../src/jobs/claim.ts'
-import { JobNews } from '../../src/jobs/news.ts'
+import { newJob } from '../../src/jobs/job-changes.ts'
+import { ClaimLost, JobClaim } from '../../src/jobs/job-claim.ts'
+import { JobEvents } from '../../src/jobs/job-events.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock } from '../harness/runtime.ts'
@@ -23,8 +23,8 @@ async function claimed() {
   const running = { ...job, status: 'running' as const, leaseOwner: 'here', leaseUntil }
   await rows.atomic([{ op: 'insert', table: tables.jobs, row: running }, writes[1]!])
   const stored = async () => (await rows.get(tables.jobs, ['w', job.jobId]))!
-  const parts = { rows, clock, log: silent, news: new JobNews(), owner: 'here', leaseMs }
-  const claim = new Claim(parts, await stored())
+  const parts = { rows, clock, log: silent, news: new JobEvents(), owner: 'here', leaseMs }
+  const claim = new JobClaim(parts, await stored())
   const apply = (unit: Parameters<typeof rows.atomic>[0]) => rows.atomic(unit)
   /** How long the lease still runs. */
   const leftMs = async () => Date.parse((await stored()).row.leaseUntil!) - clock.now()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { describe, expect, test } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { rangeOf } from '../../src/models/address-range.ts'
 import {
@@ -134,7 +134,7 @@ describe('a guard', () => {
 
 describe('the guard of a configuration', () => {
   const guardOf = (config: object, variables: Record<string, string> = {}) =>
-    openGuard(configSchema.parse({ version: 1, ...config }), environmentOf(variables))
+    openGuard(configSchema.parse({ version: 1, ...config }), createEnvironment(variables))
   const isBlocked = (guard: EndpointGuard, host: string, port: number) => {
     try {
       guard.check({ host, port }, ['10.0.0.1'])

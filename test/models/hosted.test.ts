@@ -2,8 +2,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
-import { type ReleasePolicy, released } from '../../src/config/release.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { isReleased, type ReleasePolicy } from '../../src/config/release-policy.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { EmbeddingService } from '../../src/contract/services.ts'
 import { EndpointGuard } from '../../src/models/guard.ts'
@@ -67,8 +67,8 @@ function open({ service, policy, variables, outbound = network.send }: Setting =
     ...policy,
   }
   return openEmbedder(whole, {
-    environment: environmentOf({ KEY: 'sk-secret', ...variables }),
-    isReleased: async (ref, host, workspace) => released(ref, host, workspace, release),
+    environment: createEnvironment({ KEY: 'sk-secret', ...variables }),
+    isReleased: async (ref, host, workspace) => isReleased(ref, host, workspace, release),
     outbound,
   })
 }

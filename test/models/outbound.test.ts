@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { leave } from '../../src/base/read-whole.ts'
+import { discardBody } from '../../src/base/read-body.ts'
 import { EndpointGuard, refusalIn } from '../../src/models/guard.ts'
 import { type Network, type OutboundRequest, openNetwork, type Resolve } from '../../src/models/outbound.ts'
 
@@ -37,7 +37,7 @@ test('an answer that is left before it is read gives its connection back', async
     socket.on('error', () => {})
     gone.push(new Promise(resolve => socket.on('close', resolve)))
   })
-  for (let asked = 0; asked < 3; asked++) await leave((await send(url, request)).body)
+  for (let asked = 0; asked < 3; asked++) await discardBody((await send(url, request)).body)
   expect(gone.length).toBeGreaterThan(0)
   await Promise.all(gone)
 })

@@ -1,7 +1,7 @@
 import type { DecisionQuery, PolicyDecision } from '../../contract/policy.ts'
 import type { RowStore, Value } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import { requireWorkspace } from '../workspace.ts'
+import { requireWorkspace } from '../require-workspace.ts'
 
 const sliceSize = 500
 

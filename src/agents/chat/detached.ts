@@ -32,7 +32,7 @@ interface DetachedParts {
 /** A turn to detach. */
 interface Detachable {
   readonly place: MessagePlace
-  readonly sender: Pick<Caller, 'auth' | 'confirm' | 'requestId'>
+  readonly sender: Pick<Caller, 'auth' | 'reauthorize' | 'requestId'>
   /** Size of the images of the question, which stay in memory without the request. */
   readonly imageBytes: number
   readonly events: AsyncIterable<TurnEvent>
@@ -207,7 +207,7 @@ class DetachedTurn implements Counted {
       for await (const event of events) {
         this.#add(event)
         if (clock.now() - confirmedAt < confirmedMs) continue
-        await sender.confirm()
+        await sender.reauthorize()
         confirmedAt = clock.now()
       }
     } catch (error) {

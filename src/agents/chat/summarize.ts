@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
+import { withTimeout } from '../../base/deadline.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import { bytesPerToken } from '../tokens.ts'
 import { shareAmong } from '../tools/passage-budget.ts'
@@ -41,7 +41,7 @@ export async function summarize(
   const maxTokens = Math.min(model.maxTokens, answerTokensMax)
   const ask = (until: AbortSignal) => model.chat.complete(messages, { maxTokens, signal: until })
   signal.throwIfAborted()
-  const { text, ...spent } = await within(clock, timeoutMs, ask, signal)
+  const { text, ...spent } = await withTimeout(clock, timeoutMs, ask, signal)
   if (text.trim() === '') throw new Error('the model gave an empty summary')
   const { promptTokens, completionTokens, costUsd } = spent
   return {

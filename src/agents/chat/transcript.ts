@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
-import type { InTurn } from '../../base/in-turn.ts'
+import type { KeyedQueue } from '../../base/keyed-queue.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import { type Changed, changeRow } from '../../storage/change.ts'
@@ -18,7 +18,7 @@ export interface TranscriptParts {
   readonly rows: RowStore
   readonly clock: Clock
   /** Runs the writes to one conversation in sequence, so that they do not conflict. */
-  readonly writes: InTurn
+  readonly writes: KeyedQueue
 }
 
 /** State of the conversation when the turn begins. */
@@ -43,7 +43,7 @@ type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
-  readonly #writes: InTurn
+  readonly #writes: KeyedQueue
   readonly #place: ConversationPlace
   readonly #questionId: string | undefined
   #lastMs: number

@@ -1,7 +1,7 @@
 import type { Caller } from '../../access/caller.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
-import { InTurn } from '../../base/in-turn.ts'
+import { KeyedQueue } from '../../base/keyed-queue.ts'
 import type { Log } from '../../base/log.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
@@ -126,7 +126,7 @@ export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
   readonly #detached: DetachedTurns
-  readonly #writes = new InTurn()
+  readonly #writes = new KeyedQueue()
 
   constructor(parts: TurnsParts) {
     this.#parts = parts

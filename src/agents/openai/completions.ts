@@ -1,5 +1,5 @@
 import type { Caller, Handlers } from '../../access/caller.ts'
-import { requireWorkspace } from '../../access/workspace.ts'
+import { requireWorkspace } from '../../access/require-workspace.ts'
 import { newId } from '../../base/id.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { MessageSend } from '../../contract/chat.ts'

@@ -1,6 +1,6 @@
 import pMap from 'p-map'
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
+import { withTimeout } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
 import { limits } from '../../contract/limits.ts'
 import type { StdioServer } from '../../models/mcp/process.ts'
@@ -66,7 +66,9 @@ export class DeclaredTools {
     const { clock, processes, ttlMs } = this.parts
     const known = this.#known.get(server.id)
     if (known && clock.now() < known.untilMs) return known.offer
-    const offer = within(clock, answerTimeoutMs, signal => processes.listTools(server, signal)).then(offerOf)
+    const offer = withTimeout(clock, answerTimeoutMs, signal => processes.listTools(server, signal)).then(
+      offerOf,
+    )
     this.#known.set(server.id, { offer, untilMs: clock.now() + ttlMs })
     offer.catch(() => {
       if (this.#known.get(server.id)?.offer === offer) this.#known.delete(server.id)

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
-import { readWhole, TooLong } from '../../base/read-whole.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { BodyTooLong, readBody } from '../../base/read-body.ts'
 import type { Config } from '../../config/schema.ts'
 import { refusalIn } from '../../models/guard.ts'
 import { executable } from './executable.ts'
@@ -47,7 +47,7 @@ async function fetched(parts: FetchParts, args: Args, context: ToolContext): Pro
   if (args.method === 'GET' && args.body !== undefined) throw new ToolError('body: goes with POST only')
   refuseHeaders(Object.entries(args.headers ?? {}))
   try {
-    return await within(
+    return await withTimeout(
       clock,
       settings.timeoutMs,
       signal => exchanged(parts, url, args, signal),
@@ -77,7 +77,7 @@ async function exchanged(
     await answer.body?.cancel()
     throw refusal
   }
-  const text = decoded(await readWhole(answer.body, settings.maxResponseBytes), type)
+  const text = decoded(await readBody(answer.body, settings.maxResponseBytes), type)
   if (!answer.ok) throw new ToolError(`status ${answer.status}\n\n${text}`)
   return text === '' ? `Status ${answer.status}, and no text.` : text
 }
@@ -123,7 +123,7 @@ function told(error: unknown, { host }: URL, settings: Settings, { signal }: Too
   if (error instanceof ToolError) return error
   if (error instanceof TimedOut)
     return new ToolError(`${host} did not answer within ${settings.timeoutMs} ms`)
-  if (error instanceof TooLong)
+  if (error instanceof BodyTooLong)
     return new ToolError(`${host} answers with more than ${settings.maxResponseBytes} bytes`)
   const refusal = refusalIn(error)
   if (refusal) return new ToolError(refusal.message)

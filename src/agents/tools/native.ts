@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import type { Environment } from '../../config/environment.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { Config } from '../../config/schema.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { Outbound } from '../../models/outbound.ts'
@@ -14,7 +14,7 @@ export type ToolSettings = Config['chat']['tools']
 
 export interface NativeParts {
   readonly clock: Clock
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly settings: ToolSettings
   readonly outbound: Outbound
   /** Connects to public addresses, and to private ones that the operator allowed. Follows no redirect. */

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache'
 import pMap from 'p-map'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
+import { withTimeout } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
 import { type McpAnswer, type McpCall, McpFailure, type McpTool } from '../../models/mcp/client.ts'
 import type { RowStore } from '../../storage/rows.ts'
@@ -170,7 +170,7 @@ export class RemoteTools {
   async #ask(server: McpServerRow, auth: AuthContext): Promise<Offer> {
     const { clock, listTools, signIns } = this.#parts
     const callable = signIns.callable(server, auth)
-    return offerOf(await within(clock, answerTimeoutMs, signal => listTools(callable, signal)))
+    return offerOf(await withTimeout(clock, answerTimeoutMs, signal => listTools(callable, signal)))
   }
 
   /** Returns the tools that the server's row allows and that are unchanged since their review. */

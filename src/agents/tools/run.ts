@@ -1,8 +1,8 @@
-import type { AuditTrail } from '../../access/audit.ts'
-import { decide } from '../../access/gate.ts'
+import type { AuditTrail } from '../../access/audit-trail.ts'
+import { decideAccess } from '../../access/authorize.ts'
 import type { Clock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
-import { jsonExcess } from '../../base/json-bounds.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { excessOfJson } from '../../base/json-bounds.ts'
 import type { Log } from '../../base/log.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { externalToolAccess } from '../../contract/tool-access.ts'
@@ -62,7 +62,8 @@ export class ToolGate {
   async #permitted(tool: Tool, call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
     const { caller, workspaceId } = turn.context
     const demand = { rule: externalToolAccess, workspaceId }
-    if (tool.isExternal && !decide(demand, caller).allow) return denied(call, 'missing tools:invoke scope')
+    if (tool.isExternal && !decideAccess(demand, caller).allow)
+      return denied(call, 'missing tools:invoke scope')
     try {
       return await this.#called(tool, argumentsOf(call), turn)
     } catch (error) {
@@ -72,7 +73,7 @@ export class ToolGate {
 
   #called(tool: Tool, args: Record<string, unknown>, { context }: ToolTurn): Promise<ToolResult> {
     const work = (signal: AbortSignal) => tool.call(args, { ...context, signal })
-    return within(this.parts.clock, callTimeoutMs, work, context.signal)
+    return withTimeout(this.parts.clock, callTimeoutMs, work, context.signal)
   }
 
   #failed(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
@@ -121,7 +122,7 @@ function denied({ name }: ToolCall, reason: string): ToolResult {
 /** @throws ToolError  the arguments are no JSON object, or nested too deeply */
 function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
   if (text.trim() === '') return {}
-  const excess = jsonExcess(Buffer.from(text))
+  const excess = excessOfJson(Buffer.from(text))
   if (excess) throw new ToolError(`the arguments are ${excess}`)
   const value = parsed(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))

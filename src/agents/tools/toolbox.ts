@@ -1,5 +1,5 @@
+import { requireWorkspace } from '../../access/require-workspace.ts'
 import type { AuthContext } from '../../access/subject.ts'
-import { requireWorkspace } from '../../access/workspace.ts'
 import type { Agent, AvailableTool } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { namespaced, ofServer } from '../../contract/tool-ids.ts'

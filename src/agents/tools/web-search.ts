@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import type { Clock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
-import { leave, readWhole } from '../../base/read-whole.ts'
-import type { Environment } from '../../config/environment.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { discardBody, readBody } from '../../base/read-body.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { secretFor } from '../../models/endpoint.ts'
 import type { Outbound } from '../../models/outbound.ts'
@@ -16,7 +16,7 @@ type Settings = Config['chat']['tools']['webSearch']
 export interface WebSearchParts {
   readonly clock: Clock
   readonly outbound: Outbound
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly settings: Settings
 }
 
@@ -64,13 +64,13 @@ async function searched(
       signal,
     })
     if (answer.status !== 200) {
-      await leave(answer.body)
+      await discardBody(answer.body)
       throw new ToolError(`the web search answered with status ${answer.status}`)
     }
-    return (await readWhole(answer.body, answerBytesMax)).toString()
+    return (await readBody(answer.body, answerBytesMax)).toString()
   }
   try {
-    return shown(await within(clock, settings.timeoutMs, ask, context.signal), body.max_results)
+    return shown(await withTimeout(clock, settings.timeoutMs, ask, context.signal), body.max_results)
   } catch (error) {
     if (error instanceof ToolError || context.signal.aborted) throw error
     const reason =

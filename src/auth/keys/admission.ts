@@ -1,29 +1,29 @@
 import { availableParallelism } from 'node:os'
-import { Lane, type LaneLimits } from './lane.ts'
+import { FairQueue, type FairQueueLimits } from './fair-queue.ts'
 
 export interface AdmissionLimits {
   /** Maximum number of tasks that run at the same time. */
-  readonly atOnce: number
+  readonly runningMax: number
   /** Limits for tokens with the mark of this store, which only its issued tokens have. */
-  readonly marked: LaneLimits
+  readonly marked: FairQueueLimits
   /** Limits for all other tokens. */
-  readonly unmarked: LaneLimits
+  readonly unmarked: FairQueueLimits
   /** Limits for the creation of tokens. */
-  readonly mints: LaneLimits
+  readonly creations: FairQueueLimits
 }
 
 /** Queue and client of a task. */
-export interface Turn {
-  readonly lane: Exclude<keyof AdmissionLimits, 'atOnce'>
+export interface AdmissionTask {
+  readonly queue: Exclude<keyof AdmissionLimits, 'runningMax'>
   readonly client: string
 }
 
 /** Default limits. Work uses at most half the cores, so the other half can answer verified callers. */
 const defaults: AdmissionLimits = {
-  atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
+  runningMax: Math.max(1, Math.floor(availableParallelism() / 2)),
   marked: { waitingMax: 512, waitingPerClientMax: 64 },
   unmarked: { waitingMax: 512, waitingPerClientMax: 16 },
-  mints: { waitingMax: 512, waitingPerClientMax: 64 },
+  creations: { waitingMax: 512, waitingPerClientMax: 64 },
 }
 
 /**
@@ -34,15 +34,19 @@ const defaults: AdmissionLimits = {
  * @see docs/security.md#rule-10
  */
 export class Admission {
-  readonly #atOnce: number
-  readonly #lanes: Readonly<Record<Turn['lane'], Lane>>
+  readonly #runningMax: number
+  readonly #queues: Readonly<Record<AdmissionTask['queue'], FairQueue>>
   #running = 0
-  #isMintNext = false
+  #isCreationNext = false
 
   constructor(limits: Partial<AdmissionLimits> = {}) {
-    const { atOnce, marked, unmarked, mints } = { ...defaults, ...limits }
-    this.#atOnce = atOnce
-    this.#lanes = { marked: new Lane(marked), unmarked: new Lane(unmarked), mints: new Lane(mints) }
+    const { runningMax, marked, unmarked, creations } = { ...defaults, ...limits }
+    this.#runningMax = runningMax
+    this.#queues = {
+      marked: new FairQueue(marked),
+      unmarked: new FairQueue(unmarked),
+      creations: new FairQueue(creations),
+    }
   }
 
   /**
@@ -50,28 +54,30 @@ export class Admission {
    *
    * @throws rate_limited  when too many tasks wait, of this client or in the queue
    */
-  async run<T>({ lane, client }: Turn, work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#atOnce) this.#running++
-    else await this.#lanes[lane].turn(client)
+  async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
+    if (this.#running < this.#runningMax) this.#running++
+    else await this.#queues[queue].waitForTurn(client)
     try {
       return await work()
     } finally {
-      if (!this.#next()) this.#running--
+      if (!this.#startNext()) this.#running--
     }
   }
 
   /** Starts the next waiting task in a free slot. Returns false if none waits. */
-  #next(): boolean {
-    const isMintNext = this.#isMintNext
-    this.#isMintNext = !isMintNext
-    return isMintNext ? this.#mint() || this.#check() : this.#check() || this.#mint()
+  #startNext(): boolean {
+    const isCreationNext = this.#isCreationNext
+    this.#isCreationNext = !isCreationNext
+    return isCreationNext
+      ? this.#startCreation() || this.#startCheck()
+      : this.#startCheck() || this.#startCreation()
   }
 
-  #check(): boolean {
-    return this.#lanes.marked.next() || this.#lanes.unmarked.next()
+  #startCheck(): boolean {
+    return this.#queues.marked.startNext() || this.#queues.unmarked.startNext()
   }
 
-  #mint(): boolean {
-    return this.#lanes.mints.next()
+  #startCreation(): boolean {
+    return this.#queues.creations.startNext()
   }
 }

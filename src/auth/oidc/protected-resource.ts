@@ -1,5 +1,5 @@
 import type { Handlers } from '../../access/caller.ts'
-import { usesOidc } from '../../config/checks.ts'
+import { usesOidc } from '../../config/config-checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { WbError } from '../../contract/errors.ts'
 import {

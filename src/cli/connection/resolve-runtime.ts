@@ -4,7 +4,7 @@ import { notCounting } from '../folder/shown.ts'
 import type { Io } from '../io.ts'
 import {
   type Announcement,
-  type Found,
+  type ConfigFile,
   findLocalServer,
   hasNoStore,
   type LocalConfig,
@@ -129,6 +129,6 @@ function isRead({ method }: Outgoing): boolean {
 }
 
 /** Returns notes about configuration files in this folder that are not read. @see docs/security.md#rule-6 */
-export function strangers({ untrusted }: Found): string[] {
+export function strangers({ untrusted }: ConfigFile): string[] {
   return untrusted ? [`  ${notCounting(untrusted)}:`, `    --config ${untrusted}`] : []
 }

@@ -1,4 +1,4 @@
-import { TimedOut, within } from '../../base/deadline.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { type Client, connect } from '../../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
@@ -191,7 +191,7 @@ export class Session {
     const body = { refresh_token: refreshToken }
     const ask = (signal: AbortSignal) => this.stranger.call(auth.deviceRefresh, { body }, { signal })
     try {
-      return await within(this.io.clock, renewalTimeoutMs, ask)
+      return await withTimeout(this.io.clock, renewalTimeoutMs, ask)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
       throw new Unreachable('the runtime does not renew this login in time', 'Try again.', { cause: error })

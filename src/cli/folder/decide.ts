@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../faults.ts'
-import { findLocalServer, readProjectFile, type Survey, surveyFolder } from '../local.ts'
+import { type FolderSurvey, findLocalServer, readProjectFile, surveyFolder } from '../local.ts'
 import type { FolderSays, Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -136,15 +136,15 @@ async function isOvertaken(wanted: readonly Wanted[], { dataDir, asOperator }: P
   return (await findLocalServer(dataDir)) !== undefined
 }
 
-function mayAsk({ files }: Survey, before: Decision | undefined, { agree }: Asking): boolean {
+function mayAsk({ files }: FolderSurvey, before: Decision | undefined, { agree }: Asking): boolean {
   return agree !== undefined && linesOf(before, files).length <= linesAskedMax
 }
 
-function linesOf(before: Decision | undefined, files: Survey['files']): string[] {
+function linesOf(before: Decision | undefined, files: FolderSurvey['files']): string[] {
   return before ? diffLines(before.files, files) : fileLines(files)
 }
 
-async function ask(folder: string, before: Decision | undefined, { files }: Survey, asking: Asking) {
+async function ask(folder: string, before: Decision | undefined, { files }: FolderSurvey, asking: Asking) {
   const place = plainLine(folder)
   asking.warn(
     before
@@ -171,7 +171,7 @@ export async function requireStillTrusted(profile: Profile): Promise<void> {
     throw changed(folder, before, survey)
 }
 
-function changed(folder: string, before: Decision | undefined, { files, fault }: Survey): UsageError {
+function changed(folder: string, before: Decision | undefined, { files, fault }: FolderSurvey): UsageError {
   if (fault !== undefined)
     return new UsageError(`the files of ${folder} cannot be trusted any more: ${fault}`)
   const lines = linesOf(before, files)
@@ -182,7 +182,7 @@ function changed(folder: string, before: Decision | undefined, { files, fault }:
   ])
 }
 
-function untrustedInCi(wanted: readonly Wanted[], { fault }: Survey): UsageError {
+function untrustedInCi(wanted: readonly Wanted[], { fault }: FolderSurvey): UsageError {
   const [{ file }] = wanted as [Wanted, ...Wanted[]]
   return new UsageError(`${file} is not trusted, and nobody is here to ask (CI is set)`, [
     ...wanted.map(({ flag }) => `${flag}    takes it as it is`),

@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { timestamp } from '../../base/clock.ts'
-import { host as thisHost } from '../../base/host.ts'
+import { hostFacts as thisHost } from '../../base/host-facts.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { WbError } from '../../contract/errors.ts'
 import { portHolder } from '../connection/port-holder.ts'

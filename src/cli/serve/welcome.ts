@@ -1,7 +1,7 @@
 import type { AuthConfig } from '../../contract/auth.ts'
 import { signInLine } from '../command/signing-in.ts'
 import { looksAtTokensOnly } from '../connection/ways-in.ts'
-import { anonymousPass, type Served } from '../local.ts'
+import { anonymousPass, type ServerRuntime } from '../local.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import type { Style } from '../terminal/style.ts'
@@ -35,7 +35,7 @@ export async function welcome(begun: Begun, style: Style): Promise<string> {
   ].join('\n')
 }
 
-async function asked<T>(runtime: Served, path: string): Promise<T> {
+async function asked<T>(runtime: ServerRuntime, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
 }
 
@@ -72,7 +72,7 @@ async function nextLine(begun: Begun, workspaces: number): Promise<string> {
     : elsewhere('wb keys create NAME --role admin --as-operator')
 }
 
-function waysOf(runtime: Served): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
+function waysOf(runtime: ServerRuntime): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
   return asked(runtime, '/auth/config')
 }
 

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { isObject } from '../../base/is-object.ts'
-import { writePrivately } from '../../base/private-file.ts'
+import { writePrivateFile } from '../../base/private-file.ts'
 import { UsageError } from '../faults.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
@@ -39,7 +39,7 @@ function mending(path: string, code: string): string {
   if (code === 'ENOTDIR') return awayLine(folder)
   if (code !== 'EACCES') return awayLine(path)
   try {
-    const isOwn = statSync(path).uid === host.uid
+    const isOwn = statSync(path).uid === hostFacts.uid
     return isOwn ? `chmod u+rw ${shellWord(path)}` : awayLine(path)
   } catch {
     return `chmod u+rwx ${shellWord(folder)}`
@@ -53,12 +53,12 @@ export function awayLine(path: string): string {
 
 /** Write one, in one step, for its owner alone. */
 export function writeSettings(path: string, value: object): void {
-  writePrivately(path, `${JSON.stringify(value, null, 2)}\n`)
+  writePrivateFile(path, `${JSON.stringify(value, null, 2)}\n`)
 }
 
 /** Addresses that credentials are sent to stand there. */
 function refuseOpen(path: string): void {
-  if (host.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
+  if (hostFacts.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
   throw new UsageError(`${path} can be written by others, so that its words are not believed`, [
     `chmod go-w ${shellWord(path)}`,
   ])

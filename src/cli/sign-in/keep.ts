@@ -1,5 +1,5 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
-import { nameHex } from '../../base/id.ts'
+import { randomNameHex } from '../../base/id.ts'
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
 import { keychainService, type Tokens } from '../credentials/kept-tokens.ts'
 import { keychainOf } from '../credentials/keychains.ts'
@@ -108,7 +108,7 @@ export async function dropOrphans(
 const accountShape = /^(.+) [0-9a-f]{16}$/s
 
 function accountFor(profile: Profile): string {
-  return `${runtimeKey(profile)} ${nameHex(8)}`
+  return `${runtimeKey(profile)} ${randomNameHex(8)}`
 }
 
 /** A library that is not there, or has no keychain, has nothing either. */

@@ -1,5 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
-import type { Claim } from '../../jobs/claim.ts'
+import type { JobClaim } from '../../jobs/job-claim.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type JobBatchRow, tables } from '../../storage/tables.ts'
 
@@ -18,7 +18,7 @@ export interface Batch {
 /** Yields the batches that earlier attempts at a job stored, in the order of the text. */
 export async function* keptBatches(
   rows: RowStore,
-  { job: { workspaceId, jobId } }: Claim,
+  { job: { workspaceId, jobId } }: JobClaim,
 ): AsyncGenerator<Batch> {
   const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesRead }
   let after: [number] | undefined
@@ -36,7 +36,7 @@ export async function* keptBatches(
  *
  * @throws ClaimLost, document_not_found
  */
-export async function keepBatch(claim: Claim, { start, source, vectors }: Batch): Promise<void> {
+export async function keepBatch(claim: JobClaim, { start, source, vectors }: Batch): Promise<void> {
   const { workspaceId, jobId, processed } = claim.job
   const knowledgeBaseId = claim.job.knowledgeBaseId!
   const prefix = [workspaceId, jobId, start]

@@ -1,8 +1,8 @@
 import { timestamp } from '../../base/clock.ts'
 import { sha256 } from '../../base/id.ts'
 import type { Ingest } from '../../contract/documents.ts'
-import { documentOf } from '../../jobs/changes.ts'
-import type { Claim } from '../../jobs/claim.ts'
+import { documentOfJob } from '../../jobs/job-changes.ts'
+import type { JobClaim } from '../../jobs/job-claim.ts'
 import { textsAtOnce } from '../../models/hosted.ts'
 import type { Passage } from '../../models/lsa.ts'
 import type { Stored } from '../../storage/rows.ts'
@@ -24,7 +24,7 @@ const attemptsMax = 100
 
 /** A job in progress: its claim, its knowledge base, and the request. */
 interface Work {
-  readonly claim: Claim
+  readonly claim: JobClaim
   readonly context: BaseContext
   readonly body: Ingest
 }
@@ -42,7 +42,7 @@ export class IngestJob {
    * @throws knowledge_base_not_found, document_not_found, invalid_chunker, collection_unavailable
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
-  async perform(claim: Claim): Promise<void> {
+  async perform(claim: JobClaim): Promise<void> {
     const { workspaceId, knowledgeBaseId, jobId } = claim.job
     const context = await this.parts.bases.context(workspaceId, knowledgeBaseId!)
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
@@ -71,8 +71,8 @@ export class IngestJob {
   }
 
   /** @throws document_not_found */
-  private async document(claim: Claim): Promise<Stored<DocumentRow>> {
-    const document = await documentOf(this.parts.rows, claim.job)
+  private async document(claim: JobClaim): Promise<Stored<DocumentRow>> {
+    const document = await documentOfJob(this.parts.rows, claim.job)
     if (!document) throw documentGone()
     return document
   }

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
-import { readWhole } from '../../base/read-whole.ts'
+import { withTimeout } from '../../base/deadline.ts'
+import { readBody } from '../../base/read-body.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { SentFile } from './index.ts'
 import type { Extracted } from './parser.ts'
@@ -46,7 +46,7 @@ export class Docling {
     const form = await formOf(file)
     signal.throwIfAborted()
     const ask = (until: AbortSignal) => this.ask(url, form, until)
-    const answer = await within(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
+    const answer = await withTimeout(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
       signal.throwIfAborted()
       throw cause instanceof WbError ? cause : unavailable('cannot be reached', cause)
     })
@@ -64,7 +64,7 @@ export class Docling {
       await answer.body?.cancel()
       throw unavailable(`answered with status ${answer.status}`)
     }
-    const body = await readWhole(answer.body, answerBytesMax)
+    const body = await readBody(answer.body, answerBytesMax)
     return JSON.parse(body.toString('utf8'))
   }
 }

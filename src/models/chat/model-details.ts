@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
-import { readWhole } from '../../base/read-whole.ts'
+import { withTimeout } from '../../base/deadline.ts'
+import { readBody } from '../../base/read-body.ts'
 import { providers } from '../../contract/providers.ts'
 import { askForModels } from '../catalogue.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
@@ -55,7 +55,7 @@ export class ModelDetails {
     if (!read || (this.#known.get(key)?.untilMs ?? 0) > clock.now()) return
     // Keeps the old details and prevents further requests until the response arrives.
     this.#set(key, this.get(place))
-    within(clock, waitMs, read).then(
+    withTimeout(clock, waitMs, read).then(
       detail => this.#set(key, detail),
       () => {},
     )
@@ -97,7 +97,7 @@ function askOllama(
 }
 
 async function jsonIn({ status, body }: OutboundAnswer): Promise<unknown> {
-  const text = (await readWhole(body, answerBytesMax)).toString()
+  const text = (await readBody(body, answerBytesMax)).toString()
   if (status !== 200) throw new Error(`status ${status}`)
   return JSON.parse(text) as unknown
 }

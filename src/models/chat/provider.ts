@@ -1,4 +1,4 @@
-import type { Environment } from '../../config/environment.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { resolveSecret } from '../../config/secret-ref.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -8,14 +8,14 @@ import { type FailureFacts, usualBaseUrl } from '../endpoint.ts'
 type ChatOf = Pick<Config, 'chat'>
 
 /** Returns true if the configured chat provider can be called, which includes a key if it needs one. */
-export function hasChatProvider(config: ChatOf, environment: Environment): boolean {
+export function hasChatProvider(config: ChatOf, environment: ConfigEnvironment): boolean {
   return chatProviderProblem(config, environment) === undefined
 }
 
 /** Returns why the configured chat provider cannot be called, and what to do; undefined if it can. */
 export function chatProviderProblem(
   { chat }: ChatOf,
-  environment: Environment,
+  environment: ConfigEnvironment,
 ): (FailureFacts & { readonly reason: string }) | undefined {
   const { enabled, provider, tokenRef, baseUrl } = chat
   if (!enabled)
@@ -31,11 +31,11 @@ export function chatProviderProblem(
 }
 
 /** Returns true if a reference resolves to more than white space. */
-export function isSecretAvailable(ref: string, environment: Environment): boolean {
+export function isSecretAvailable(ref: string, environment: ConfigEnvironment): boolean {
   return secretProblem(ref, environment) === undefined
 }
 
-function secretProblem(ref: string, environment: Environment) {
+function secretProblem(ref: string, environment: ConfigEnvironment) {
   try {
     return resolveSecret(ref, environment).trim() === '' ? { reason: `${ref} is empty` } : undefined
   } catch (error) {

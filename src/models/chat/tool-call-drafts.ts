@@ -1,4 +1,4 @@
-import { nameHex } from '../../base/id.ts'
+import { randomNameHex } from '../../base/id.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { field, ProviderFailure } from '../provider/failure.ts'
 import { JsonEnd } from './json-end.ts'
@@ -98,7 +98,7 @@ export function tooManyCalls(): ProviderFailure {
 
 /** Returns a new ID for a call that has none. */
 export function newCallId(): string {
-  return `call_${nameHex(idBytes)}`
+  return `call_${randomNameHex(idBytes)}`
 }
 
 function textIn(value: unknown, name: string): string {

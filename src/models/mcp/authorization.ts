@@ -4,9 +4,9 @@ import type {
   OAuthTokens,
 } from '@modelcontextprotocol/client'
 import type { Clock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
-import { isInTheClear } from '../../base/loopback.ts'
-import { readWhole, TooLong } from '../../base/read-whole.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
+import { BodyTooLong, readBody } from '../../base/read-body.ts'
 import { type Failed, releasedSecret } from '../endpoint.ts'
 import { type EndpointGuard, refusalIn } from '../guard.ts'
 import { McpFailure, type McpSdk, namedCause } from './client.ts'
@@ -197,7 +197,12 @@ export class McpAuthorization {
   async #step<T>(signal: AbortSignal, work: (sdk: McpSdk, fetchFn: typeof fetch) => Promise<T>): Promise<T> {
     const sdk = await import('@modelcontextprotocol/client')
     try {
-      return await within(this.parts.clock, stepTimeoutMs, until => work(sdk, this.#fetch(until)), signal)
+      return await withTimeout(
+        this.parts.clock,
+        stepTimeoutMs,
+        until => work(sdk, this.#fetch(until)),
+        signal,
+      )
     } catch (error) {
       signal.throwIfAborted()
       throw failureOf(error, sdk)
@@ -215,7 +220,7 @@ export class McpAuthorization {
         await response.body?.cancel()
         throw new McpFailure('redirected', `${url.host} answered with a redirect, which is not followed.`)
       }
-      const body = await readWhole(response.body, responseBytesMax)
+      const body = await readBody(response.body, responseBytesMax)
       const { status, headers } = response
       return new Response(status === 204 || status === 205 ? null : body, { status, headers })
     }
@@ -391,7 +396,7 @@ function authenticate(
 function requireSafe(url: URL): void {
   if (!/^https?:$/.test(url.protocol))
     throw new McpFailure('endpoint_refused', `An endpoint has the scheme ${url.protocol} instead of https.`)
-  if (isInTheClear(url))
+  if (isUnencryptedRemote(url))
     throw new McpFailure('endpoint_refused', `${url.host} would be called without encryption.`)
 }
 
@@ -408,7 +413,7 @@ function failureOf(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): McpF
     return failure('endpoint_refused', `The address may not be dialled: ${refusal.message}. ${refusal.hint}`)
   if (error instanceof TimedOut)
     return failure('timeout', 'The server, or its authorization server, did not answer in time.')
-  if (error instanceof TooLong)
+  if (error instanceof BodyTooLong)
     return failure('too_large', `The authorization server sent more than ${responseBytesMax} bytes.`)
   if (error instanceof OAuthError) {
     const { code } = error

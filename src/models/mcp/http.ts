@@ -1,6 +1,6 @@
 import type { AuthProvider, Client } from '@modelcontextprotocol/client'
-import { isInTheClear } from '../../base/loopback.ts'
-import type { Environment } from '../../config/environment.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
 import { type Failed, type IsReleased, releasedSecret } from '../endpoint.ts'
 import { refusalIn } from '../guard.ts'
@@ -41,7 +41,7 @@ export interface AccessTokens {
 }
 
 export interface McpParts {
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Called for each connection, so that a change applies immediately. */
   readonly isReleased: IsReleased
   /** Checked by the endpoint guard. Follows no redirect. */
@@ -136,7 +136,7 @@ class Bearer implements AuthProvider {
 
   /** @throws McpFailure  not signed in, or the token would be sent unencrypted */
   static async open(tokens: AccessTokens, url: URL): Promise<Bearer> {
-    if (isInTheClear(url))
+    if (isUnencryptedRemote(url))
       throw new McpFailure(
         'credential_unavailable',
         `The access token would be sent to ${url.host} without encryption.`,

@@ -1,10 +1,10 @@
 import type { Client, JSONRPCMessage } from '@modelcontextprotocol/client'
 import type { Clock } from '../../base/clock.ts'
-import { unlessAborted, within } from '../../base/deadline.ts'
+import { unlessAborted, withTimeout } from '../../base/deadline.ts'
 import { createFolder } from '../../base/folder.ts'
 import type { Log } from '../../base/log.ts'
-import { presentable } from '../../base/redact.ts'
-import type { Environment } from '../../config/environment.ts'
+import { presentableMessage } from '../../base/redact.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { resolveSecret } from '../../config/secret-ref.ts'
 import { answerBytesMax, McpFailure, type McpSdk, mcpClient, notInTime, requestsMax } from './client.ts'
@@ -15,7 +15,7 @@ import { ErrorLines } from './stderr.ts'
 export type StdioServer = Config['mcp']['stdioServers'][number]
 
 export interface McpProcessParts {
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly clock: Clock
   readonly log: Log
   /** Working directory of commands, as an absolute path. */
@@ -121,13 +121,18 @@ export class McpProcess {
   async start(until: AbortSignal): Promise<void> {
     const { clock, log } = this.parts
     try {
-      await within(clock, startTimeoutMs, signal => this.#client.connect(this.transport, { signal }), until)
+      await withTimeout(
+        clock,
+        startTimeoutMs,
+        signal => this.#client.connect(this.transport, { signal }),
+        until,
+      )
       this.#client.onerror = () => queueMicrotask(() => this.#checkOpen())
       this.#rest()
     } catch (error) {
       this.#break(failed('unreachable', 'The server cannot be started.', error))
       // // Without the error itself: for a command that is not found, it contains all arguments.
-      const reason = presentable(this.hide(error instanceof Error ? error.message : ''))
+      const reason = presentableMessage(this.hide(error instanceof Error ? error.message : ''))
       log.warn({ server: this.server.id, reason }, 'a tool server did not start')
       throw this.#over.signal.reason
     }
@@ -184,7 +189,7 @@ export class McpProcess {
   async #ended(): Promise<void> {
     await this.#client.close()
     await this.transport.close()
-    await within(this.parts.clock, endTimeoutMs, () => this.gone).catch(() => {})
+    await withTimeout(this.parts.clock, endTimeoutMs, () => this.gone).catch(() => {})
   }
 
   #begin(): void {
@@ -235,7 +240,7 @@ function tooLarge(): McpFailure {
 }
 
 /** @throws McpFailure */
-function secretsOf({ secretEnv }: StdioServer, environment: Environment): Record<string, string> {
+function secretsOf({ secretEnv }: StdioServer, environment: ConfigEnvironment): Record<string, string> {
   try {
     return Object.fromEntries(
       Object.entries(secretEnv).map(([name, ref]) => [name, resolveSecret(ref, environment)]),

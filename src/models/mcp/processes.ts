@@ -1,5 +1,5 @@
-import { TimedOut, unlessAborted, within } from '../../base/deadline.ts'
-import { presentable } from '../../base/redact.ts'
+import { TimedOut, unlessAborted, withTimeout } from '../../base/deadline.ts'
+import { presentableMessage } from '../../base/redact.ts'
 import { answerTo, type McpAnswer, type McpCall, McpFailure, type McpTool, toolsOf } from './client.ts'
 import { type Ask, McpProcess, type McpProcessParts, type StdioServer } from './process.ts'
 
@@ -32,7 +32,7 @@ export class McpProcesses {
   async listTools(server: StdioServer, signal: AbortSignal): Promise<McpTool[]> {
     const process = await this.#running(server, signal)
     const ask = (until: AbortSignal) => asked(process, until, toolsOf)
-    return unlessAborted(within(this.parts.clock, listTimeoutMs, ask), signal)
+    return unlessAborted(withTimeout(this.parts.clock, listTimeoutMs, ask), signal)
   }
 
   /** @throws McpFailure */
@@ -94,7 +94,10 @@ export class McpProcesses {
       return await McpProcess.prepare(server, this.parts)
     } catch (error) {
       const reason = error instanceof McpFailure && error.cause instanceof Error ? error.cause.message : ''
-      this.parts.log.warn({ server: server.id, reason: presentable(reason) }, 'a tool server did not start')
+      this.parts.log.warn(
+        { server: server.id, reason: presentableMessage(reason) },
+        'a tool server did not start',
+      )
       throw error
     }
   }

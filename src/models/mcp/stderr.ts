@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { presentable } from '../../base/redact.ts'
+import { presentableMessage } from '../../base/redact.ts'
 
 /** Maximum length of a line, in UTF-16 units. The rest of the line is dropped. */
 const lineCharsMax = 4_000
@@ -43,7 +43,7 @@ export class ErrorLines {
       this.#told = 0
     }
     this.#told++
-    if (this.#told <= linesPerMinuteMax) this.tell(presentable(this.hide(line.slice(0, lineCharsMax))))
+    if (this.#told <= linesPerMinuteMax) this.tell(presentableMessage(this.hide(line.slice(0, lineCharsMax))))
     else if (this.#told === linesPerMinuteMax + 1) this.tell('(more lines are left out for a minute)')
   }
 }

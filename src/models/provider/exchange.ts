@@ -1,5 +1,5 @@
 import { parseJson } from '../../base/parse-json.ts'
-import { readWhole } from '../../base/read-whole.ts'
+import { readBody } from '../../base/read-body.ts'
 import { refusalIn } from '../guard.ts'
 import { type Outbound, type OutboundAnswer, retryAfterMs } from '../outbound.ts'
 import { ProviderFailure, reasonIn, saidCharsMax } from './failure.ts'
@@ -61,7 +61,7 @@ export function sender(
 
 /** Returns a completely read response to the SDK, so that its timeout and retries include the body. */
 export async function whole(answer: OutboundAnswer, credential: string | undefined): Promise<Response> {
-  const body = await readWhole(answer.body, answerBytesMax)
+  const body = await readBody(answer.body, answerBytesMax)
   const { status, headers } = answer
   if (body.length === 0) return new Response(null, { status, headers: { ...json, ...retryHeaders(headers) } })
   if (status < 300)

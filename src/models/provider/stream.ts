@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { abortWith, TimedOut, unlessAborted } from '../../base/deadline.ts'
-import { bounded, readWhole, TooLong } from '../../base/read-whole.ts'
+import { BodyTooLong, limitBytes, readBody } from '../../base/read-body.ts'
 import type { OutboundAnswer } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
 import { answerBytesMax, refusal, type Send, whole } from './exchange.ts'
@@ -145,7 +145,7 @@ class Attempt {
       if (/\bjson\b/i.test(answer.headers.get('content-type') ?? '')) yield await this.#whole(answer)
       else yield* this.#parsed(eventData(this.#heard(answer.body)))
     } catch (error) {
-      if (error instanceof SyntaxError || error instanceof TooLong || error instanceof RangeError)
+      if (error instanceof SyntaxError || error instanceof BodyTooLong || error instanceof RangeError)
         throw new ProviderFailure('sent an answer that cannot be read', {}, {}, error)
       throw this.signal.aborted ? this.signal.reason : error
     }
@@ -176,11 +176,11 @@ class Attempt {
   }
 
   async #whole({ body }: OutboundAnswer): Promise<unknown> {
-    return JSON.parse((await readWhole(this.#heard(body), answerBytesMax)).toString())
+    return JSON.parse((await readBody(this.#heard(body), answerBytesMax)).toString())
   }
 
   async *#heard(body: OutboundAnswer['body']): AsyncGenerator<Uint8Array> {
-    for await (const part of bounded(body, answerBytesMax)) {
+    for await (const part of limitBytes(body, answerBytesMax)) {
       if (!this.#isDone) this.#cancel()
       yield part
       if (!this.#isDone) this.#wait(this.parts.idleMs)

@@ -1,4 +1,4 @@
-import type { Ops } from '../../base/threads.ts'
+import type { ThreadOperations } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import { damaged, damageHint } from '../damage.ts'
 import { diskFull, isDiskFull } from '../disk-space.ts'
@@ -80,7 +80,7 @@ export async function guard<T>(work: () => T | Promise<T>): Promise<T> {
 }
 
 /** Wraps each operation in `guard`. */
-export function guarded<O extends Ops>(ops: O): O {
+export function guarded<O extends ThreadOperations>(ops: O): O {
   const entries = Object.entries(ops).map(([name, op]) => [name, (input: unknown) => guard(() => op(input))])
   return Object.fromEntries(entries) as O
 }

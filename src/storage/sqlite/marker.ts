@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { randomHex, sha256 } from '../../base/id.ts'
-import { writePrivately } from '../../base/private-file.ts'
+import { writePrivateFile } from '../../base/private-file.ts'
 import { isDiskFull } from '../disk-space.ts'
 import type { Connection } from './connection.ts'
 import type Database from './driver.ts'
@@ -150,7 +150,7 @@ function write(marker: Marker, id: string, path: string): void {
     'start with an empty store in its place. See docs/storage.md.',
   ]
   try {
-    writePrivately(marker.path, `${text.join('\n')}\n`)
+    writePrivateFile(marker.path, `${text.join('\n')}\n`)
   } catch (error) {
     throw unwritable(error)
   }

@@ -1,4 +1,4 @@
-import type { Ops } from '../../base/threads.ts'
+import type { ThreadOperations } from '../../base/threads.ts'
 import type {
   CollectionKey,
   ContentWrite,
@@ -54,7 +54,7 @@ export function writeOps(connection: Connection) {
       queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), keeps: always }),
     swap: (input: In & { fit: Fit; fitted: Fitted }): Promise<boolean> =>
       queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), keeps: always }),
-  } satisfies Ops)
+  } satisfies ThreadOperations)
 }
 
 /** Creates the reads of content that can take long. */
@@ -80,7 +80,7 @@ export function readOps(connection: Connection) {
       fitted.passages(input.key, input.after, input.limit),
     unstaged: (input: In & { generation: number; limit: number }) =>
       fitted.unstaged(input.key, input.generation, input.limit),
-  } satisfies Ops)
+  } satisfies ThreadOperations)
 }
 
 export type WriteOps = ReturnType<typeof writeOps>

@@ -1,8 +1,8 @@
 import { lstatSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { isInTheClear } from '../../base/loopback.ts'
-import { isOurs, writePrivately } from '../../base/private-file.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
+import { isOwnedAndUnshared, writePrivateFile } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
 import Database from './driver.ts'
 import { holdExclusively } from './exclusive.ts'
@@ -46,7 +46,7 @@ export function takeServerLock(dataDir: string): Taken {
     lock: {
       announce(announcement) {
         try {
-          writePrivately(path, `${JSON.stringify(announcement)}\n`)
+          writePrivateFile(path, `${JSON.stringify(announcement)}\n`)
         } catch (error) {
           throw unwritable(error)
         }
@@ -120,7 +120,7 @@ function openForReading(path: string): Database.Database | undefined {
 function readAnnouncement(dataDir: string): Announcement | undefined {
   const path = join(dataDir, announcementName)
   try {
-    if (!isOurs(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
+    if (!isOwnedAndUnshared(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
     const { url, pid, startedAt, certificate } = JSON.parse(
       readFileSync(path, 'utf8'),
     ) as Partial<Announcement>
@@ -133,7 +133,7 @@ function readAnnouncement(dataDir: string): Announcement | undefined {
 
 function isPlainAndOurs(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false })
-  return stats?.isFile() === true && isOurs(stats)
+  return stats?.isFile() === true && isOwnedAndUnshared(stats)
 }
 
 /**
@@ -142,7 +142,7 @@ function isPlainAndOurs(path: string): boolean {
 function isAddress(text: unknown): text is string {
   if (typeof text !== 'string' || !URL.canParse(text)) return false
   const url = new URL(text)
-  return /^https?:$/.test(url.protocol) && (!isInTheClear(url) || isOwnAddress(url.hostname))
+  return /^https?:$/.test(url.protocol) && (!isUnencryptedRemote(url) || isOwnAddress(url.hostname))
 }
 
 function isOwnAddress(hostname: string): boolean {

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { packageRoot } from '../../base/package.ts'
-import { type Host, inline, threaded } from '../../base/threads.ts'
+import { inlineHost, type OperationHost, threadHost } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
 import type { RowStore } from '../rows.ts'
@@ -15,20 +15,20 @@ import type { WorkerData } from './worker.ts'
 
 /** Hosts that run the operations of a store. */
 export interface Hosts {
-  readonly reads: Host<ReadOps>
-  readonly writes: Host<WriteOps>
+  readonly reads: OperationHost<ReadOps>
+  readonly writes: OperationHost<WriteOps>
 }
 
 /** Runs all operations on the calling thread, over one connection. */
 export function inlineHosts(connection: Connection): Hosts {
-  return { reads: inline(readOps(connection)), writes: inline(writeOps(connection)) }
+  return { reads: inlineHost(readOps(connection)), writes: inlineHost(writeOps(connection)) }
 }
 
 /** Runs operations on one thread that writes and one that reads. Each starts with its first call. */
 export function threadedHosts(path: string): Hosts {
   const entry = join(packageRoot(), 'dist', 'src', 'storage', 'sqlite', 'worker.js')
   const start = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
-  return { reads: threaded(entry, start('reader')), writes: threaded(entry, start('writer')) }
+  return { reads: threadHost(entry, start('reader')), writes: threadHost(entry, start('writer')) }
 }
 
 /** Tracks running calls, so that a store is closed only after the last of them. */

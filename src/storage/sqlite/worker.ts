@@ -1,4 +1,4 @@
-import { serve } from '../../base/threads.ts'
+import { serveOperations } from '../../base/threads.ts'
 import { Connection } from './connection.ts'
 import { readOps, writeOps } from './ops.ts'
 
@@ -8,7 +8,7 @@ export interface WorkerData {
   readonly role: 'reader' | 'writer'
 }
 
-serve(({ path, role }: WorkerData) => {
+serveOperations(({ path, role }: WorkerData) => {
   const connection = new Connection(path)
   if (role === 'writer') connection.makeDurable()
   else connection.makeReadOnly()

@@ -4,7 +4,7 @@ import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
 import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
-import { InTurn } from '../../../src/base/in-turn.ts'
+import { KeyedQueue } from '../../../src/base/keyed-queue.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
 import { openEmbedded } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
@@ -211,7 +211,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
     ownerPrincipalId: null,
   }
   await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...place, ...facts } }])
-  const parts = { rows, clock: systemClock, writes: new InTurn() }
+  const parts = { rows, clock: systemClock, writes: new KeyedQueue() }
   const call = { id: 'call', name: 'fetch', arguments: '{}' }
   const [earlier, later] = [1, 2].map(
     day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
@@ -263,7 +263,11 @@ test('after any questions, versions and selections, the conversation is that of 
           descending: true,
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
-        const transcript = new Transcript({ rows, clock: systemClock, writes: new InTurn() }, place, start)
+        const transcript = new Transcript(
+          { rows, clock: systemClock, writes: new KeyedQueue() },
+          place,
+          start,
+        )
         const { messageId } = await transcript.user('question', false)
         await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
         return messageId

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import type { Caller } from '../../../src/access/caller.ts'
-import { anonymousIn, type Subject, verifiedAs } from '../../../src/access/subject.ts'
-import { digestOf, newToken } from '../../../src/auth/keys/token.ts'
+import { anonymousContext, type Subject, verifiedContext } from '../../../src/access/subject.ts'
+import { digestToken, newToken } from '../../../src/auth/keys/token.ts'
 import type { AuditDetails } from '../../../src/contract/audit-record.ts'
 import { openCursors, Pager } from '../../../src/storage/cursor.ts'
 import { openEmbedded } from '../../../src/storage/open.ts'
@@ -62,7 +62,7 @@ export async function storedKey(
     lastUsedAt: null,
     revokedAt: null,
     expiresAt: null,
-    digest: await digestOf(token),
+    digest: await digestToken(token),
     ...fields,
   }
   await rows.atomic([{ op: 'insert', table: tables.apiKeys, row }])
@@ -76,13 +76,13 @@ export async function rowOf(rows: RowStore, { keyId }: Pick<ApiKeyRow, 'keyId'>)
 /** Somebody who calls a room, and what the audit trail would hold of it. */
 export function caller(
   fields: Partial<Subject> | 'anonymous',
-  confirm: Caller['confirm'] = async () => {},
-): Pick<Caller, 'auth' | 'record' | 'confirm'> & { records: AuditDetails[] } {
+  confirm: Caller['reauthorize'] = async () => {},
+): Pick<Caller, 'auth' | 'record' | 'reauthorize'> & { records: AuditDetails[] } {
   const records: AuditDetails[] = []
   const auth =
     fields === 'anonymous'
-      ? anonymousIn('apiKey')
-      : verifiedAs('apiKey', {
+      ? anonymousContext('apiKey')
+      : verifiedContext('apiKey', {
           id: 'caller',
           label: null,
           type: 'apiKey',
@@ -97,5 +97,5 @@ export function caller(
     records.push(details)
     return { op: 'insert', table: tables.audit, row: { auditId: randomUUID(), details } } as const
   }
-  return { auth, record, confirm, records }
+  return { auth, record, reauthorize: confirm, records }
 }

@@ -2,12 +2,12 @@ import { createHmac, scryptSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  digestOf,
-  digestOfNone,
-  isDigestOf,
+  digestToken,
   isMarked,
+  matchesDigest,
   newToken,
   prefixOf,
+  unmatchableDigest,
 } from '../../../src/auth/keys/token.ts'
 
 const tokenKey = 'the-key-that-marks-tokens'
@@ -133,7 +133,7 @@ describe('the mark of a store', () => {
 describe('digests', () => {
   test('S2.3-04: scrypt$salt$digest of the whole token at the default cost, with a salt of its own', async () => {
     const { token } = newToken(tokenKey)
-    const [one, other] = await Promise.all([digestOf(token), digestOf(token)])
+    const [one, other] = await Promise.all([digestToken(token), digestToken(token)])
     expect(one).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
     expect(one.split('$')[1]).not.toBe(other.split('$')[1])
     const [, salt, digest] = one.split('$')
@@ -143,16 +143,16 @@ describe('digests', () => {
 
   test('S5.2-05: a digest is that of its token, and of no other', async () => {
     const [{ token }, { token: other }] = [newToken(tokenKey), newToken(tokenKey)]
-    const digest = await digestOf(token)
-    expect(await isDigestOf(token, digest)).toBe(true)
-    expect(await isDigestOf(other, digest)).toBe(false)
-    expect(await isDigestOf(`${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`, digest)).toBe(false)
-    expect(await isDigestOf(token, digestOfNone())).toBe(false)
+    const digest = await digestToken(token)
+    expect(await matchesDigest(token, digest)).toBe(true)
+    expect(await matchesDigest(other, digest)).toBe(false)
+    expect(await matchesDigest(`${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`, digest)).toBe(false)
+    expect(await matchesDigest(token, unmatchableDigest())).toBe(false)
   })
 
   test('a damaged digest is that of no token', async () => {
     const { token } = newToken(tokenKey)
-    const digest = await digestOf(token)
+    const digest = await digestToken(token)
     for (const damaged of [
       '',
       'scrypt$$',
@@ -160,11 +160,11 @@ describe('digests', () => {
       `${digest}0`,
       digest.replace('scrypt', 'none'),
     ])
-      expect(await isDigestOf(token, damaged), damaged).toBe(false)
+      expect(await matchesDigest(token, damaged), damaged).toBe(false)
   })
 
   test('a digest of none has the form of a digest, and is never the same', () => {
-    expect(digestOfNone()).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
-    expect(digestOfNone()).not.toBe(digestOfNone())
+    expect(unmatchableDigest()).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
+    expect(unmatchableDigest()).not.toBe(unmatchableDigest())
   })
 })

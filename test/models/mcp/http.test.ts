@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { environmentOf } from '../../../src/config/environment.ts'
+import { createEnvironment } from '../../../src/config/config-environment.ts'
 import { EndpointGuard } from '../../../src/models/guard.ts'
 import { McpFailure } from '../../../src/models/mcp/client.ts'
 import { listMcpTools, type McpEndpoint } from '../../../src/models/mcp/http.ts'
@@ -21,7 +21,7 @@ async function ask(url: string, asking: Asking = {}) {
   onTestFinished(() => network.close())
   const server: McpEndpoint = { workspaceId: 'w', url, credentialRef: asking.credentialRef ?? null }
   const parts = {
-    environment: environmentOf({ TOOLS_KEY: secret }),
+    environment: createEnvironment({ TOOLS_KEY: secret }),
     isReleased: async (_ref: string, host: string) => asking.released?.includes(host) ?? false,
     fetch: network.fetch,
   }
