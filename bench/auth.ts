@@ -12,8 +12,8 @@ import { digestToken, newToken } from '../src/auth/keys/token.ts'
 import { JwtVerifier } from '../src/auth/oidc/jwt-verifier.ts'
 import { systemClock, timestamp } from '../src/base/clock.ts'
 import { createLog } from '../src/base/log.ts'
-import { openEmbedded } from '../src/storage/open.ts'
-import { storeSecret } from '../src/storage/secret.ts'
+import { openEmbeddedStore } from '../src/storage/open.ts'
+import { getOrCreateSecret } from '../src/storage/store-secret.ts'
 import { tables } from '../src/storage/tables.ts'
 import { throughput } from './load.ts'
 import type { Pace, Paced } from './pace.ts'
@@ -56,8 +56,8 @@ function costRow(name: string, [cpuMs, wallMs]: [number, number], goal: string):
 /** Measures the check of an API key, with a store on disk: the first time, and later. */
 async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
-  const store = await openEmbedded({ path: join(folder, 'workbase.db') })
-  const tokenKey = await storeSecret(store.rows, 'token-key')
+  const store = await openEmbeddedStore({ path: join(folder, 'workbase.db') })
+  const tokenKey = await getOrCreateSecret(store.rows, 'token-key')
   const parts = { rows: store.rows, clock: systemClock, log, admission: new Admission(), tokenKey }
   const verifier = new ApiKeyVerifier(parts)
   const { token, prefix } = newToken(tokenKey)

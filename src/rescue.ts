@@ -10,8 +10,8 @@ import { api } from './contract/index.ts'
 import { operational } from './contract/operational.ts'
 import { rescue, setup } from './contract/setup.ts'
 import { createApp } from './http/app.ts'
-import { buildOf, operationalHandlers } from './http/routes.ts'
-import { appSettings } from './http/settings.ts'
+import { createAppSettings } from './http/app-settings.ts'
+import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
 import { type BootError, setupHandlers } from './operation/setup.ts'
 import { openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
 
@@ -74,7 +74,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
     api: rescueRoutes,
     handlers: {
       operational: operationalHandlers({
-        build: buildOf(environment, clock),
+        build: runningBuild(environment, clock),
         api,
         clock,
         mcpEnabled: false,
@@ -88,13 +88,17 @@ function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
       secrets: readUsableAuthSecrets(config, environment),
       audit,
     }),
-    stranger: anonymousContext(config.auth.mode),
-    inWorkspace: caller => caller,
+    anonymous: anonymousContext(config.auth.mode),
+    scopeToWorkspace: caller => caller,
     audit,
     visibility: fullVisibility,
     log,
     clock,
-    settings: appSettings(config, { loopback: settings.loopback, uploadDir: dataDir, strictErrors: false }),
+    settings: createAppSettings(config, {
+      loopback: settings.loopback,
+      uploadDir: dataDir,
+      strictErrors: false,
+    }),
     unmatched: down,
   })
   return {

@@ -21,10 +21,10 @@ import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
 import type { IngestLoad } from './contract/operational.ts'
 import { type App, createApp } from './http/app.ts'
-import { openDecoding } from './http/decoding.ts'
-import { failureTeller } from './http/exchange.ts'
-import { buildOf, operationalHandlers } from './http/routes.ts'
-import { appSettings } from './http/settings.ts'
+import { createAppSettings } from './http/app-settings.ts'
+import { openDecodeThread } from './http/decode-thread.ts'
+import { createFailureReporter } from './http/exchange.ts'
+import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
 import { openJobs } from './jobs/open.ts'
 import type { FitProgress } from './knowledge/fitting.ts'
 import { openKnowledge } from './knowledge/open.ts'
@@ -37,11 +37,11 @@ import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import type { Disk } from './storage/disk-space.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
-import { openEmbedded } from './storage/open.ts'
+import { openEmbeddedStore } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
-import { storeSecret } from './storage/secret.ts'
+import { getOrCreateSecret } from './storage/store-secret.ts'
 import { tables } from './storage/tables.ts'
-import { validatedRows } from './storage/validated-rows.ts'
+import { withValidatedRows } from './storage/validated-rows.ts'
 import type { ContentStores } from './workspaces/kinds.ts'
 import { McpSignIns } from './workspaces/mcp-sign-ins.ts'
 import { openWorkspaces } from './workspaces/open.ts'
@@ -134,12 +134,12 @@ async function buildRuntime(
   const threads = settings.threads && path !== ':memory:'
   const host = hostname()
   const mark = randomHex(4)
-  const thisBuild = buildOf(environment, clock)
+  const thisBuild = runningBuild(environment, clock)
   const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${mark}`
 
-  const store = await openEmbedded({ path, dataDir, threads, clock, disk: seams.disk })
+  const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: seams.disk })
   opened.push(store)
-  const rows = validatedRows((seams.rows ?? (own => own))(store.rows))
+  const rows = withValidatedRows((seams.rows ?? (own => own))(store.rows))
   const before = seams.content ?? (content => content)
   const content = before(store.content)
   const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
@@ -162,7 +162,7 @@ async function buildRuntime(
     ...parts,
     config: config.auth,
     secrets,
-    tokenKey: await storeSecret(rows, 'token-key'),
+    tokenKey: await getOrCreateSecret(rows, 'token-key'),
     audit,
     fetch: seams.fetch ?? models.fetch,
   })
@@ -170,7 +170,7 @@ async function buildRuntime(
 
   const signIns = new McpSignIns({
     ...parts,
-    seal: new Sealer([...secrets.sessionSecrets, await storeSecret(rows, 'sign-in-key')]),
+    seal: new Sealer([...secrets.sessionSecrets, await getOrCreateSecret(rows, 'sign-in-key')]),
     authorization: models.authorization,
     isSingleUser: config.auth.mode === 'disabled' && settings.loopback,
     publicOrigin: config.runtime.publicOrigin,
@@ -202,7 +202,7 @@ async function buildRuntime(
     enqueued: () => {
       if (settings.server) jobs.wake()
     },
-    tellFailure: failureTeller(log),
+    tellFailure: createFailureReporter(log),
     measureSearch: search => operation.metrics.measureSearch(search),
   })
   opened.push(knowledge)
@@ -245,7 +245,7 @@ async function buildRuntime(
     askForScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
     audit,
     traffic: workspaces.traffic,
-    tellFailure: failureTeller(log),
+    tellFailure: createFailureReporter(log),
     settings: config.mcp,
     version: thisBuild.version,
     routes: { ...workspaces.handlers, ...knowledge.handlers, ...agents.handlers },
@@ -253,7 +253,7 @@ async function buildRuntime(
     replies: agents.turns,
   })
 
-  const decoding = threads ? openDecoding() : undefined
+  const decoding = threads ? openDecodeThread() : undefined
   const app = createApp({
     api,
     handlers: {
@@ -279,18 +279,18 @@ async function buildRuntime(
       ...agents.handlers,
     },
     authenticate: auth.authenticate,
-    stranger: anonymousContext(config.auth.mode),
-    inWorkspace: access.inWorkspace,
+    anonymous: anonymousContext(config.auth.mode),
+    scopeToWorkspace: access.inWorkspace,
     audit,
     visibility: fullVisibility,
     challengeOf: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
     refusalOf: path => auth.signIn.errorForPath(path),
     watch: operation.watch,
-    decodeElsewhere: decoding?.decode,
+    decodeInThread: decoding?.decode,
     log,
     clock,
-    settings: appSettings(config, {
+    settings: createAppSettings(config, {
       loopback: settings.loopback,
       uploadDir,
       strictErrors: seams.strictErrors ?? false,

@@ -1,6 +1,6 @@
 import type { Access, WorkspaceAccess } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
-import { holds, type Scope } from '../contract/scopes.ts'
+import { grantsScope, type Scope } from '../contract/scopes.ts'
 import type { Caller } from './caller.ts'
 import type { AuthContext, Subject } from './subject.ts'
 
@@ -107,7 +107,7 @@ function decideRuntimeAccess({ workspaceScopes }: Subject): AccessDecision {
  */
 function decideOwnerAccess(subject: Subject): AccessDecision {
   const decision = decideRuntimeAccess(subject)
-  return decision.allow && !holds(subject.scopes, 'manage') ? missingScope('manage') : decision
+  return decision.allow && !grantsScope(subject.scopes, 'manage') ? missingScope('manage') : decision
 }
 
 /**
@@ -117,11 +117,11 @@ function decideOwnerAccess(subject: Subject): AccessDecision {
  * @see docs/security.md#rule-17
  */
 function decideSetupAccess(
-  { origin: approach }: AccessRequest,
+  { origin }: AccessRequest,
   { subject, mode }: AuthContext,
 ): AccessDecision {
   if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : setupUnauthorized
-  const isAtHand = approach?.isLocal === true && !approach.hasCredential
+  const isAtHand = origin?.isLocal === true && !origin.hasCredential
   return mode === 'disabled' && isAtHand ? allowed : setupUnauthorized
 }
 
@@ -144,10 +144,10 @@ function decideWorkspaceAccess(
     })
   if (rule.kind === 'member' || (rule.kind === 'own' && !demand.isOwnedByOther)) return allowed
   const { scope, or } = rule
-  if (!holds(scopes, scope) && !(or && holds(scopes, or))) return missingScope(scope)
+  if (!grantsScope(scopes, scope) && !(or && grantsScope(scopes, or))) return missingScope(scope)
   const raise = rule.kind === 'needs' ? rule.raise : undefined
   const isRaised = raise?.when.fields.some(field => changed?.includes(field))
-  if (raise && isRaised && !holds(scopes, raise.scope)) return missingScope(raise.scope)
+  if (raise && isRaised && !grantsScope(scopes, raise.scope)) return missingScope(raise.scope)
   return allowed
 }
 
@@ -179,7 +179,9 @@ export function authorize(demand: AccessRequest, caller: Pick<Caller, 'auth'>): 
  * @see docs/security.md#rule-7
  */
 export function ungrantableScope(subject: Subject | null, wanted: readonly Scope[]): Scope | undefined {
-  if (!subject || holds(subject.scopes, 'manage')) return undefined
+  if (!subject || grantsScope(subject.scopes, 'manage')) return undefined
   const { scopes } = subject
-  return wanted.find(scope => !holds(scopes, scope) && !(scope === 'tools:invoke' && holds(scopes, 'write')))
+  return wanted.find(
+    scope => !grantsScope(scopes, scope) && !(scope === 'tools:invoke' && grantsScope(scopes, 'write')),
+  )
 }

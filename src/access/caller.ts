@@ -1,6 +1,6 @@
 import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
-import type { Answer, Input, Topic } from '../contract/route.ts'
+import type { HandlerInput, HandlerReply, Topic } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { AuthContext, Creator } from './subject.ts'
@@ -72,5 +72,8 @@ export interface Caller {
 
 /** Handlers of a topic; a missing or misspelled operation is a compile error. */
 export type Handlers<T extends Topic> = {
-  [K in keyof T]: (input: Input<T[K]>, caller: Caller) => Promise<Answer<T[K]>> | Answer<T[K]>
+  [K in keyof T]: (
+    input: HandlerInput<T[K]>,
+    caller: Caller,
+  ) => Promise<HandlerReply<T[K]>> | HandlerReply<T[K]>
 }

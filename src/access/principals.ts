@@ -3,8 +3,8 @@ import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { Principal, PrincipalCreate, PrincipalPatch } from '../contract/principals.ts'
 import { type Role, type Scope, scopesOfRole } from '../contract/scopes.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { ungrantableScope } from './authorize.ts'
@@ -39,7 +39,7 @@ export class Principals {
    *
    * @throws workspace_not_found, invalid_cursor
    */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Principal>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Principal>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(tables.principals, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }

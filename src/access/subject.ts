@@ -1,4 +1,4 @@
-import { inBoth, type Role, type Scope } from '../contract/scopes.ts'
+import { commonScopes, type Role, type Scope } from '../contract/scopes.ts'
 
 /**
  * A verified caller. Null scopes mean every scope, null workspace scopes every workspace.
@@ -102,7 +102,7 @@ export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]
   const { mode, subject, session } = auth
   if (!subject) return auth
   const { tokenScopes } = subject
-  const limited = tokenScopes ? inBoth(scopes, tokenScopes) : scopes
+  const limited = tokenScopes ? commonScopes(scopes, tokenScopes) : scopes
   return new Context(mode, { ...subject, role, scopes: limited }, session)
 }
 

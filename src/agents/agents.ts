@@ -5,8 +5,8 @@ import { newId } from '../base/id.ts'
 import type { Agent, AgentCreate, AgentPatch } from '../contract/agents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { agentOf, agentTemplates } from '../workspaces/agent-templates.ts'
@@ -33,7 +33,7 @@ export class Agents {
   ) {}
 
   /** @throws workspace_not_found, invalid_cursor */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Agent>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Agent>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(tables.agents, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }

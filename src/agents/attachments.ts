@@ -8,8 +8,8 @@ import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { UploadedFile } from '../contract/route.ts'
-import { type Changed, changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow, type RowChange } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
@@ -39,7 +39,7 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<Page<Attachment>> {
+  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
     return this.parts.pager.page(tables.attachments, list, query)
@@ -119,7 +119,7 @@ export class Attachments {
     { textChars }: Attachment,
     sign: 1 | -1,
     writes: readonly Write[],
-  ): Promise<Changed<ConversationRow>> {
+  ): Promise<RowChange<ConversationRow>> {
     const change = (row: ConversationRow): ConversationRow => {
       const { count, textChars: chars } = row.attached ?? { count: 0, textChars: 0 }
       const attached = { count: count + sign, textChars: chars + sign * textChars }

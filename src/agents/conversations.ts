@@ -5,8 +5,8 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { agentNotFound, conversationNotFound } from './missing.ts'
@@ -83,7 +83,7 @@ export class Conversations {
     { workspaceId, agentId }: { workspaceId: string; agentId?: string },
     query: ConversationQuery,
     auth: AuthContext,
-  ): Promise<Page<ConversationRow>> {
+  ): Promise<RowPage<ConversationRow>> {
     const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
@@ -98,7 +98,7 @@ export class Conversations {
     const words = wordsOf(q)
     const isFound = (row: ConversationRow): row is ConversationRow =>
       words.every(word => folded(row.title ?? '').includes(word))
-    return pager.pageOfKept(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
+    return pager.filteredPage(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
   }
 
   /**

@@ -4,7 +4,7 @@ import { WbError } from '../contract/errors.ts'
 import type { ImageInput } from '../contract/images.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { BinaryBody } from '../contract/route.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type MessageImageRow, type MessageRow, tables } from '../storage/tables.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
@@ -39,10 +39,10 @@ export class Messages {
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<Page<Message>> {
+  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<RowPage<Message>> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
-    const { items, nextCursor } = await this.parts.pager.pageOfKept(tables.messages, list, query, isVisible)
+    const { items, nextCursor } = await this.parts.pager.filteredPage(tables.messages, list, query, isVisible)
     return { items: items.map(messageOf), nextCursor }
   }
 

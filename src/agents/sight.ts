@@ -1,5 +1,5 @@
 import type { AuthContext } from '../access/subject.ts'
-import { holds } from '../contract/scopes.ts'
+import { grantsScope } from '../contract/scopes.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import type { ConversationRow } from '../storage/tables.ts'
 
@@ -17,7 +17,7 @@ export type Sight = { readonly of: 'everyone' | 'nobody' } | { readonly of: 'pri
 export function sightOf({ rlacEnabled }: Pick<Workspace, 'rlacEnabled'>, { subject }: AuthContext): Sight {
   if (!rlacEnabled) return { of: 'everyone' }
   if (!subject) return { of: 'nobody' }
-  if (holds(subject.scopes, 'manage:access')) return { of: 'everyone' }
+  if (grantsScope(subject.scopes, 'manage:access')) return { of: 'everyone' }
   return subject.principalId === null ? { of: 'nobody' } : { of: 'principal', id: subject.principalId }
 }
 

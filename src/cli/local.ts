@@ -8,12 +8,12 @@ import type { Config } from '../config/schema.ts'
 import type { FolderFiles, FolderSurvey, ProjectFile } from '../config/survey-folder.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Probe } from '../contract/operational.ts'
-import type { Listening, ListenOptions } from '../http/listen.ts'
+import type { ListenOptions, RunningServer } from '../http/listen.ts'
 import type { Outbound } from '../models/outbound.ts'
 import type { ServerRuntime } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Check, Readable } from '../storage/sqlite/check.ts'
-import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
+import type { ReadableTable, StoreCheck } from '../storage/sqlite/check.ts'
+import type { ServerAnnouncement, ServerLockResult } from '../storage/sqlite/server-lock.ts'
 import type { Io } from './io.ts'
 
 /*
@@ -22,14 +22,14 @@ import type { Io } from './io.ts'
  */
 
 export type {
-  Announcement,
   ConfigFile,
   FolderFiles,
   FolderSurvey,
-  Listening,
   ProjectFile,
-  Readable,
+  ReadableTable,
+  RunningServer,
   Runtime,
+  ServerAnnouncement,
   ServerRuntime,
 }
 
@@ -113,11 +113,11 @@ export interface Voice {
 
 /** Returns true if a data directory has never had a store. */
 export async function hasNoStore({ dataDir }: Place, { config }: LocalConfig): Promise<boolean> {
-  const [{ storePath }, { isNew }] = await Promise.all([
+  const [{ storePath }, { isNewStore }] = await Promise.all([
     import('../config/store-path.ts'),
-    import('../storage/sqlite/empty.ts'),
+    import('../storage/sqlite/empty-store.ts'),
   ])
-  return isNew(storePath(config, dataDir), dataDir)
+  return isNewStore(storePath(config, dataDir), dataDir)
 }
 
 /** `kept`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
@@ -166,25 +166,25 @@ export async function openServed(
 }
 
 /** The `wb serve` of a data directory. */
-export async function findLocalServer(dataDir: string): Promise<Announcement | undefined> {
+export async function findLocalServer(dataDir: string): Promise<ServerAnnouncement | undefined> {
   const { findServer } = await import('../storage/sqlite/server-lock.ts')
   return findServer(dataDir)
 }
 
 /** Whether the store of a data directory is empty, as a command leaves it that only asked something. */
 export async function holdsNothing(dataDir: string): Promise<boolean> {
-  const store = await import('../storage/sqlite/empty.ts')
-  return store.holdsNothing(join(dataDir, 'workbase.db'))
+  const store = await import('../storage/sqlite/empty-store.ts')
+  return store.isEmptyStore(join(dataDir, 'workbase.db'))
 }
 
 /** Do some work alone among all processes that use the same lock file. */
 export async function alone<T>(lockPath: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const exclusive = await import('../storage/sqlite/exclusive.ts')
-  return exclusive.alone(lockPath, signal, work)
+  return exclusive.runExclusively(lockPath, signal, work)
 }
 
 /** Become the server of a data directory. */
-export async function lockDataDir(dataDir: string): Promise<Taken> {
+export async function lockDataDir(dataDir: string): Promise<ServerLockResult> {
   const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')
   return takeServerLock(dataDir)
 }
@@ -202,7 +202,10 @@ export async function secretProblems({ config, environment }: LocalConfig): Prom
 }
 
 /** Answer requests to a runtime over the network. */
-export async function openPort(runtime: Pick<Runtime, 'app'>, options: ListenOptions): Promise<Listening> {
+export async function openPort(
+  runtime: Pick<Runtime, 'app'>,
+  options: ListenOptions,
+): Promise<RunningServer> {
   const { listen } = await import('../http/listen.ts')
   return listen(runtime.app, options)
 }
@@ -218,9 +221,9 @@ export interface Examined {
   /** Of the store; undefined where it is held in memory, or no runtime of this version opens it. */
   readonly path?: string
   readonly schema?: { readonly found: number; readonly known: number }
-  readonly checks: readonly (Check & { readonly mend?: string })[]
+  readonly checks: readonly (StoreCheck & { readonly mend?: string })[]
   /** Rows that can be recovered, if the store is damaged. */
-  readonly readable?: readonly Readable[]
+  readonly readable?: readonly ReadableTable[]
 }
 
 /**

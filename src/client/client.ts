@@ -1,5 +1,5 @@
 import { WbError } from '../contract/errors.ts'
-import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
+import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
 import { failure, stranger, where } from './failure.ts'
 import { lines } from './lines.ts'
@@ -49,11 +49,11 @@ export interface Client {
    * @throws WbError      when the runtime refused, with `requestId` in its facts
    * @throws Unreachable  when no runtime responded
    */
-  call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
+  call<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): Promise<ReplyBody<T>>
   /** Calls a list route page by page, and yields its items. */
-  items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
+  items<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
-  stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
+  stream<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
    * Calls a route for its event stream, and yields events from now on, or after a given event. It ends when
    * the runtime ends it; to continue, open it again after the last received event.
@@ -61,12 +61,16 @@ export interface Client {
    * @throws WbError      when the runtime refused
    * @throws Unreachable  when no runtime responded, or the connection broke
    */
-  events<T extends Route>(route: T, request: Request<T>, options?: EventOptions): AsyncGenerator<ServerEvent>
+  events<T extends Route>(
+    route: T,
+    request: ClientRequest<T>,
+    options?: EventOptions,
+  ): AsyncGenerator<ServerEvent>
   /** Sends any request, and returns any response, including errors. */
   raw(call: RawCall): Promise<Incoming>
 }
 
-type Item<T> = Reply<T> extends { items: (infer I)[] } ? I : never
+type Item<T> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
 
 /** Input of a request whose route type is unknown. */
 interface Parts {

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, secretRef, timestamp } from './fields.ts'
+import { boundedText, isoTimestamp, secretRef } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { endpointUrl } from './services/fields.ts'
 
@@ -44,8 +44,8 @@ export const McpServer = z
     workspaceId: z.uuid(),
     mcpServerId: z.uuid(),
     ...fields,
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'McpServer' })
 export type McpServer = z.output<typeof McpServer>
@@ -136,7 +136,7 @@ export type SignInBegin = z.output<typeof SignInBegin>
 const PendingSignIn = z.object({
   authorizationUrl: z.string(),
   state: z.string(),
-  expiresAt: timestamp,
+  expiresAt: isoTimestamp,
 })
 export type PendingSignIn = z.output<typeof PendingSignIn>
 
@@ -151,7 +151,7 @@ export const McpSignIn = z
   .object({
     signedIn: z.boolean(),
     scopes: z.array(z.string()).nullable(),
-    expiresAt: timestamp.nullable(),
+    expiresAt: isoTimestamp.nullable(),
     canRefresh: z.boolean(),
   })
   .meta({ id: 'McpSignIn' })
@@ -167,7 +167,7 @@ export const mcpServers = {
     summary: 'List the MCP servers whose tools agents may call, by id',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(McpServer) },
+    replies: { 200: pageOfItems(McpServer) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({

@@ -15,7 +15,7 @@ const traceparentShape = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9
  *
  * @see docs/http.md#request-ids, https://www.w3.org/TR/trace-context/
  */
-export function traceOf(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
+export function createTrace(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
   const parent = sentParent ? traceparentShape.exec(sentParent) : null
   const requestId = sentId && idShape.test(sentId) ? sentId : (parent?.[1] ?? newRequestId())
   return { requestId, traceparent: parent?.[0] ?? newTraceparent() }

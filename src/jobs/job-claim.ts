@@ -1,7 +1,7 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Job } from '../contract/jobs.ts'
-import type { Outcome, RowStore, Stored, Write } from '../storage/rows.ts'
+import type { RowStore, Stored, Write, WriteOutcome } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, endedJob, endingWrites, failJob } from './job-changes.ts'
 import type { JobEvents } from './job-events.ts'
@@ -24,7 +24,7 @@ export class ClaimLost extends Error {
 }
 
 /** Applies a unit of row writes, possibly with content writes. */
-type ApplyWrites = (rows: readonly Write[]) => Promise<Outcome>
+type ApplyWrites = (rows: readonly Write[]) => Promise<WriteOutcome>
 
 /**
  * A job that this process works on.
@@ -66,7 +66,7 @@ export class JobClaim {
    * @returns for a refusal, the position in `rows`, from 0
    * @throws ClaimLost
    */
-  advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<Outcome> {
+  advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<WriteOutcome> {
     const { clock } = this.#parts
     return this.#write(
       job =>
@@ -87,7 +87,11 @@ export class JobClaim {
    * @returns for a refusal, the position in `rows` followed by the changes that `apply` adds, from 0
    * @throws ClaimLost
    */
-  succeed(result: NonNullable<Job['result']>, rows: readonly Write[], apply: ApplyWrites): Promise<Outcome> {
+  succeed(
+    result: NonNullable<Job['result']>,
+    rows: readonly Write[],
+    apply: ApplyWrites,
+  ): Promise<WriteOutcome> {
     const { clock } = this.#parts
     const end = { status: 'succeeded', result, processed: result.chunks, total: result.chunks } as const
     return this.#write(job => endedJob(job, end, clock), endingWrites, rows, apply)
@@ -134,7 +138,7 @@ export class JobClaim {
     writesOf: (before: Stored<JobRow>, after: JobRow) => Write[],
     rows: readonly Write[],
     apply: ApplyWrites,
-  ): Promise<Outcome> {
+  ): Promise<WriteOutcome> {
     return this.#inTurn(async () => {
       if (this.#isLost) throw new ClaimLost()
       const after = change(this.job)

@@ -1,11 +1,11 @@
 import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
-import { timestamp } from '../contract/fields.ts'
+import { isoTimestamp } from '../contract/fields.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { ServerEvent } from '../contract/route.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { failJob } from './job-changes.ts'
@@ -37,7 +37,7 @@ export class Jobs {
    *
    * @throws workspace_not_found, invalid_cursor
    */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Job>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Job>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     return this.parts.pager.page(tables.jobs, newestFirst, query)
@@ -81,7 +81,7 @@ export class Jobs {
     const { rows, clock, events: news, watched } = this.parts
     watched()
     return new JobFollower({
-      after: timestamp.safeParse(after).success ? after : null,
+      after: isoTimestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
       wait(wake) {
         const calls = [

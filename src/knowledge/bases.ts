@@ -4,8 +4,8 @@ import { requireWorkspace } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
-  Adoptable,
-  Embedder,
+  AdoptableCollection,
+  EmbedderState,
   KnowledgeBase,
   KnowledgeBaseCreate,
   KnowledgeBasePatch,
@@ -14,10 +14,10 @@ import type { PageQuery } from '../contract/page.ts'
 import { builtInProvider } from '../contract/providers.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import { changeRow } from '../storage/change.ts'
+import { changeRow } from '../storage/change-row.ts'
 import type { Collection, CollectionKey, ContentStore, ContentWrite } from '../storage/content.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
-import { damaged } from '../storage/damage.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
+import { damagedStore } from '../storage/damaged-store.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
@@ -59,7 +59,7 @@ export class KnowledgeBases {
   }
 
   /** @throws workspace_not_found */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<KnowledgeBase>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
     const { rows, pager } = this.parts
     const list = { index: 'byWorkspace', prefix: [workspaceId] }
     // Started before the check, to save a round trip to the store.
@@ -99,7 +99,10 @@ export class KnowledgeBases {
   }
 
   /** Returns a knowledge base and, for the built-in provider, the state of its embedder. */
-  async show(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase & { embedder?: Embedder }> {
+  async show(
+    workspaceId: string,
+    knowledgeBaseId: string,
+  ): Promise<KnowledgeBase & { embedder?: EmbedderState }> {
     const base = await this.get(workspaceId, knowledgeBaseId)
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
@@ -165,7 +168,7 @@ export class KnowledgeBases {
     } catch (error) {
       if (!(error instanceof WbError) || error.status !== 404) throw error
       await this.get(workspaceId, knowledgeBaseId)
-      throw damaged(`a service that knowledge base '${name}' binds`, error)
+      throw damagedStore(`a service that knowledge base '${name}' binds`, error)
     }
   }
 
@@ -266,7 +269,7 @@ export class KnowledgeBases {
    *
    * @throws workspace_not_found, driver_unavailable
    */
-  async adoptable(workspaceId: string): Promise<Adoptable[]> {
+  async adoptable(workspaceId: string): Promise<AdoptableCollection[]> {
     const store = storeOf(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
     const found = (await store.collections?.(workspaceId)) ?? []
     return Promise.all(
@@ -302,7 +305,7 @@ function removalOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
     ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches].map(
       (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
     ),
-    ...[agents, conversations].map((table): Write => ({ op: 'withdraw', table, ...mention })),
+    ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...mention })),
   ]
 }
 

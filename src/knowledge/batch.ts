@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller.ts'
 import type { Ingest } from '../contract/documents.ts'
 import type { ErrorEnvelope } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Line } from '../contract/route.ts'
+import type { NdjsonLine } from '../contract/route.ts'
 import type { EnqueueResult, Ingestion, IngestResult } from './ingest.ts'
 
 /** Returns the response for an error; details go to the log only. */
@@ -16,11 +16,11 @@ export type TellFailure = (
 export async function* ingestLines(
   ingestion: Ingestion,
   base: { workspaceId: string; knowledgeBaseId: string },
-  lines: AsyncIterable<Line<Ingest>>,
+  lines: AsyncIterable<NdjsonLine<Ingest>>,
   caller: Caller,
   tellFailure: TellFailure,
 ): AsyncGenerator<object> {
-  const waiting: { line: Line<Ingest>; outcome: Promise<object> }[] = []
+  const waiting: { line: NdjsonLine<Ingest>; outcome: Promise<object> }[] = []
   for await (const line of lines) {
     const before = waiting.findLast(earlier => areRivals(earlier.line, line))
     const outcome = Promise.resolve(before?.outcome).then(() =>
@@ -35,7 +35,7 @@ export async function* ingestLines(
 }
 
 /** Returns true for lines with the same text or file name. They are ingested in order: the first one wins. */
-function areRivals(a: Line<Ingest>, b: Line<Ingest>): boolean {
+function areRivals(a: NdjsonLine<Ingest>, b: NdjsonLine<Ingest>): boolean {
   if ('error' in a || 'error' in b) return false
   const sameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename
   return sameName || a.value.text === b.value.text
@@ -44,7 +44,7 @@ function areRivals(a: Line<Ingest>, b: Line<Ingest>): boolean {
 async function ingestLine(
   ingestion: Ingestion,
   base: { workspaceId: string; knowledgeBaseId: string },
-  line: Line<Ingest>,
+  line: NdjsonLine<Ingest>,
   caller: Caller,
   tellFailure: TellFailure,
 ): Promise<object> {

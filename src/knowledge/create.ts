@@ -8,8 +8,8 @@ import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import { lsaDimension } from '../models/lsa.ts'
 import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
-import { fittedOf } from '../storage/missing.ts'
-import type { Outcome, RowStore, Write } from '../storage/rows.ts'
+import type { RowStore, Write, WriteOutcome } from '../storage/rows.ts'
+import { requireFittedSpaces } from '../storage/store-features.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInModel } from '../workspaces/seeds.ts'
@@ -139,7 +139,7 @@ export class KnowledgeBaseMaker {
   /**
    * Returns the error for a failed write, which can only be caused by a concurrent change after the checks.
    */
-  private refusal(outcome: Outcome & { ok: false }, base: KnowledgeBase): WbError {
+  private refusal(outcome: WriteOutcome & { ok: false }, base: KnowledgeBase): WbError {
     const { workspaceId, name } = base
     const lacking = [
       () => workspaceNotFound(workspaceId),
@@ -208,7 +208,7 @@ function requireSuited(collection: Collection, embedding: EmbeddingService): voi
  */
 function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
   if (provider !== builtInProvider) return
-  fittedOf(store)
+  requireFittedSpaces(store)
   if (embeddingDimension !== lsaDimension)
     throw new WbError(
       'dimension_mismatch',

@@ -6,9 +6,9 @@ import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contrac
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { RecordView } from '../storage/content.ts'
-import type { Cursors, Page, Pager } from '../storage/cursor.ts'
-import { listingOf } from '../storage/missing.ts'
+import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
+import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import { documentPayload, shownPayload, stampedPayload, titleOf } from './payload.ts'
@@ -49,7 +49,7 @@ export class Documents {
   constructor(private readonly parts: Parts) {}
 
   /** @throws knowledge_base_not_found */
-  async list(workspaceId: string, knowledgeBaseId: string, query: PageQuery): Promise<Page<DocumentRow>> {
+  async list(workspaceId: string, knowledgeBaseId: string, query: PageQuery): Promise<RowPage<DocumentRow>> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
     return this.parts.pager.page(tables.documents, list, query)
@@ -163,13 +163,13 @@ export class Documents {
     place: DocumentPlace,
     query: { limit: number; cursor?: string },
     caller: Pick<Caller, 'visibility'>,
-  ): Promise<Page<Chunk>> {
+  ): Promise<RowPage<Chunk>> {
     await this.get(place.workspaceId, place.knowledgeBaseId, place.documentId)
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     const list = ['chunks', ...keyOf(place)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.open(list, query.cursor)
     const views = await this.parts.bases.whileThere(place, () =>
-      listingOf(context.store).ofDocument(context.key, {
+      requireListing(context.store).ofDocument(context.key, {
         documentId: place.documentId,
         after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
         limit: query.limit + 1,
@@ -197,7 +197,7 @@ export class Documents {
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
-      const views = await listingOf(context.store).ofDocument(context.key, {
+      const views = await requireListing(context.store).ofDocument(context.key, {
         documentId: place.documentId,
         after: cursor,
         limit: rewriteSlice,

@@ -3,8 +3,8 @@ import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import type { FilterCreate, FilterPatch, KnowledgeFilter } from '../contract/filters.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import { type Filter, parseFilter } from '../storage/filter.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -33,7 +33,7 @@ export class KnowledgeFilters {
   ) {}
 
   /** @throws workspace_not_found, knowledge_base_not_found */
-  async list({ workspaceId, knowledgeBaseId }: Place, query: PageQuery): Promise<Page<KnowledgeFilter>> {
+  async list({ workspaceId, knowledgeBaseId }: Place, query: PageQuery): Promise<RowPage<KnowledgeFilter>> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const prefix = [workspaceId, knowledgeBaseId]
     return this.parts.pager.page(tables.knowledgeFilters, { index: 'byKnowledgeBase', prefix }, query)

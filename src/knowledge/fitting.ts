@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
-import { type CollectionKey, type ContentStore, keyText } from '../storage/content.ts'
+import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
 import type { PassageOps } from './passages.ts'
 
 /** Minimum number of chunks for a fit; below it, a fitted space is no better than the placeholder. */
@@ -54,7 +54,7 @@ export class Fitting {
   constructor(private readonly parts: Parts) {}
 
   isRunning(key: CollectionKey): boolean {
-    return this.running.has(keyText(key))
+    return this.running.has(collectionKeyText(key))
   }
 
   /**
@@ -95,7 +95,7 @@ export class Fitting {
   /** Checks a collection after a pause. Another call restarts the pause. */
   private later(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
-    const name = keyText(key)
+    const name = collectionKeyText(key)
     this.timers.get(name)?.()
     const cancel = this.parts.clock.after(pauseMs, () => {
       this.timers.delete(name)
@@ -106,7 +106,7 @@ export class Fitting {
 
   /** Starts a fit if more than a share of the collection is unfitted. */
   private catchUp(key: CollectionKey, share: number): void {
-    const name = keyText(key)
+    const name = collectionKeyText(key)
     if (this.closed || this.isRunning(key) || this.checking.has(name)) return
     this.checking.add(name)
     this.isDue(key, share)
@@ -120,7 +120,7 @@ export class Fitting {
   }
 
   private async isDue(key: CollectionKey, share: number): Promise<boolean> {
-    const entry = (await this.due()).find(other => keyText(other) === keyText(key))
+    const entry = (await this.due()).find(other => collectionKeyText(other) === collectionKeyText(key))
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 
@@ -134,7 +134,7 @@ export class Fitting {
   }
 
   private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
-    const name = keyText(key)
+    const name = collectionKeyText(key)
     const running = this.last
       .then(() => this.fit(key, onProgress, signal))
       .catch(error => this.failed(key, error))

@@ -8,7 +8,7 @@ import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ChunkingService } from '../contract/services.ts'
 import { newJob } from '../jobs/job-changes.ts'
-import type { Outcome, RowStore } from '../storage/rows.ts'
+import type { RowStore, WriteOutcome } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
@@ -178,7 +178,7 @@ export class Ingestion {
     return { kind: 'enqueued', document, job }
   }
 
-  private async refuse(intake: Intake, outcome: Outcome & { ok: false }): Promise<void> {
+  private async refuse(intake: Intake, outcome: WriteOutcome & { ok: false }): Promise<void> {
     const { workspaceId, knowledgeBaseId } = intake.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
     if (outcome.reason === 'exists') throw idTaken(intake.documentId)

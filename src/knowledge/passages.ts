@@ -5,9 +5,9 @@ import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
 import { fit, LsaModel, lsaDimension, type Passage } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder.ts'
-import type { Collection, CollectionKey, ContentStore, Fitted, FittedSpaces } from '../storage/content.ts'
-import { damaged } from '../storage/damage.ts'
-import { collectionMissing, fittedOf } from '../storage/missing.ts'
+import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
+import { damagedStore } from '../storage/damaged-store.ts'
+import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
 import { type ChunkerSettings, chunkerFor } from './chunk/index.ts'
 import { extractNatively, type SentFile } from './parse/index.ts'
 
@@ -96,7 +96,7 @@ interface Candidate {
   readonly collection: number
   readonly generation: number
   readonly model: LsaModel
-  readonly fitted: Fitted
+  readonly fitted: FitResult
 }
 
 /** The current model of a collection; undefined for a placeholder. */
@@ -133,7 +133,7 @@ class Spaces {
   async fit(key: CollectionKey): Promise<{ records: number }> {
     const store = await this.opening
     const { id, generation } = await requireCollection(store, key)
-    const { passages, through } = await allPassages(fittedOf(store), key)
+    const { passages, through } = await allPassages(requireFittedSpaces(store), key)
     const model = fit(passages)
     this.candidate = {
       collection: id,
@@ -184,7 +184,7 @@ class Spaces {
   }
 
   private async spaces(): Promise<FittedSpaces> {
-    return fittedOf(await this.opening)
+    return requireFittedSpaces(await this.opening)
   }
 }
 
@@ -195,11 +195,11 @@ async function requireCollection(store: ContentStore, key: CollectionKey): Promi
 }
 
 async function load(store: ContentStore, key: CollectionKey): Promise<InForce> {
-  const { generation, model } = await fittedOf(store).model(key)
+  const { generation, model } = await requireFittedSpaces(store).model(key)
   try {
     return { generation, model: model && LsaModel.decode({ dimension: lsaDimension, ...model }) }
   } catch (error) {
-    throw damaged(`the embedder of collection '${key.name}'`, error)
+    throw damagedStore(`the embedder of collection '${key.name}'`, error)
   }
 }
 

@@ -2,7 +2,7 @@ import type { Caller } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Upsert } from '../contract/records.ts'
-import type { ContentRecord, ContentWrite, Owner } from '../storage/content.ts'
+import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
@@ -84,7 +84,7 @@ export class Records {
   }
 
   /** Returns the writes that subtract removed chunks from their documents. */
-  private async documentsWithout({ base }: BaseContext, owners: readonly Owner[]): Promise<Write[]> {
+  private async documentsWithout({ base }: BaseContext, owners: readonly RecordOwner[]): Promise<Write[]> {
     const lost = new Map<string, number>()
     for (const { documentId } of owners)
       if (documentId !== null) lost.set(documentId, (lost.get(documentId) ?? 0) + 1)

@@ -3,7 +3,7 @@ import type { documents, Ingest } from '../contract/documents.ts'
 import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
-import type { chunkers } from '../contract/services.ts'
+import type { chunkerRoutes } from '../contract/services.ts'
 import type { KnowledgeBases } from './bases.ts'
 import { ingestLines, ingestReply, type TellFailure } from './batch.ts'
 import { chunkers as registry } from './chunk/index.ts'
@@ -15,7 +15,7 @@ import type { Searcher } from './search.ts'
 import type { ManySearcher } from './search-many.ts'
 import type { Uploads } from './uploads.ts'
 
-export function chunkerHandlers(): Handlers<typeof chunkers> {
+export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }
 }
 

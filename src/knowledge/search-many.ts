@@ -1,9 +1,9 @@
 import pMap from 'p-map'
 import { terms } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
-import type { HitOfBase, SearchMany } from '../contract/knowledge.ts'
+import type { KnowledgeBaseHit, SearchMany } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
-import type { Scored } from '../storage/content.ts'
+import type { ScoredRecord } from '../storage/content.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
 import { fuseEach } from './fusion.ts'
@@ -38,7 +38,7 @@ interface SearchingMany extends Searching {
 }
 
 /** A candidate with the ranking of its knowledge base. */
-interface Placed extends Scored {
+interface Placed extends ScoredRecord {
   readonly ranking: Ranking
   /** Decides between equal scores, as in a search of one knowledge base. */
   readonly lexical: number
@@ -189,7 +189,7 @@ function scaleOf({ fitted, embedding }: BaseContext): string {
   return fitted ? provider : JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
 }
 
-async function weightOf(ranking: Ranking, ranked: readonly Scored[], text: string): Promise<number> {
+async function weightOf(ranking: Ranking, ranked: readonly ScoredRecord[], text: string): Promise<number> {
   const best = ranked.slice(0, passagesRead)
   return weightMin + (1 - weightMin) * (await coverage(ranking, best, text))
 }
@@ -197,7 +197,7 @@ async function weightOf(ranking: Ranking, ranked: readonly Scored[], text: strin
 /**
  * Returns the share of the question's meaningful words that passages contain, 0 to 1; 1 without such words.
  */
-async function coverage(ranking: Ranking, passages: readonly Scored[], text: string): Promise<number> {
+async function coverage(ranking: Ranking, passages: readonly ScoredRecord[], text: string): Promise<number> {
   const { context, visibility } = ranking
   const asked = new Set(terms(text))
   if (asked.size === 0) return 1
@@ -208,7 +208,7 @@ async function coverage(ranking: Ranking, passages: readonly Scored[], text: str
 }
 
 /** Reads the chosen hits from each knowledge base, and restores their order. */
-async function readPlaced(best: readonly Placed[]): Promise<HitOfBase[]> {
+async function readPlaced(best: readonly Placed[]): Promise<KnowledgeBaseHit[]> {
   const rankings = [...new Set(best.map(({ ranking }) => ranking))]
   const chosenOf = (ranking: Ranking) => best.filter(one => one.ranking === ranking)
   const read = new Map(

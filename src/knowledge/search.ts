@@ -2,10 +2,10 @@ import type { Caller } from '../access/caller.ts'
 import { isZeroVector } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
-import type { Hit, Search } from '../contract/knowledge.ts'
-import type { Reach, RecordView, Scored } from '../storage/content.ts'
-import { allOf, type Filter, parseFilter } from '../storage/filter.ts'
-import { lexicalOf } from '../storage/missing.ts'
+import type { SearchHit, SearchRequest } from '../contract/knowledge.ts'
+import type { RecordView, ScoredRecord, SearchReach } from '../storage/content.ts'
+import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
+import { requireLexical } from '../storage/store-features.ts'
 import { statisticsFor } from '../storage/visibility.ts'
 import type { BaseContext } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
@@ -20,7 +20,7 @@ import { inOneSpace, type Space } from './space.ts'
 const poolMin = 100
 
 export interface Found {
-  readonly hits: Hit[]
+  readonly hits: SearchHit[]
   /** Mode that ranked the hits, see {@link modeUsed}. */
   readonly mode: string
   /** Request fields that had no effect. */
@@ -51,7 +51,7 @@ interface Plan {
   readonly rerank: boolean
   readonly showVectors: boolean
   readonly showCoverage: boolean
-  readonly reach: Reach
+  readonly reach: SearchReach
   readonly ignored: string[]
 }
 
@@ -62,11 +62,11 @@ export interface Ranking {
   /** More candidates than requested, because scores are scaled over them. */
   readonly lists: Lists
   /** Reranking of the first `topK` by their lexical ranks. */
-  readonly reranking: { readonly topK: number; readonly lexical: readonly Scored[] } | undefined
+  readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
   readonly showVectors: boolean
   /** Text to compute the coverage of the hits for. */
   readonly coverageOf: string | undefined
-  readonly visibility: Reach['visibility']
+  readonly visibility: SearchReach['visibility']
   readonly ignored: readonly string[]
 }
 
@@ -88,14 +88,14 @@ export class Searcher {
    * @throws hybrid_not_supported, rerank_not_supported  the store lacks lexical search
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
-  async search(context: BaseContext, body: Search, caller: Searching): Promise<Found> {
+  async search(context: BaseContext, body: SearchRequest, caller: Searching): Promise<Found> {
     const ranking = await this.rankFor(context, body, caller)
     const hits = await readHits(ranking, ordered(ranking).slice(0, body.topK))
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
   /** Returns the candidates only: at least `topK` if there are as many. */
-  async rankFor(context: BaseContext, body: Search, caller: Searching): Promise<Ranking> {
+  async rankFor(context: BaseContext, body: SearchRequest, caller: Searching): Promise<Ranking> {
     const plan = planOf(context, body, caller, await this.savedFilter(context, body))
     const lists = await this.rankInForce(context, plan, caller.signal)
     return {
@@ -110,7 +110,7 @@ export class Searcher {
     }
   }
 
-  private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: Search) {
+  private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: SearchRequest) {
     return knowledgeFilterId === undefined
       ? undefined
       : this.filters.condition({ ...base, knowledgeFilterId })
@@ -149,7 +149,11 @@ export class Searcher {
   }
 }
 
-function nearest(context: BaseContext, plan: Plan, { vector, generation }: EmbeddedQuery): Promise<Scored[]> {
+function nearest(
+  context: BaseContext,
+  plan: Plan,
+  { vector, generation }: EmbeddedQuery,
+): Promise<ScoredRecord[]> {
   return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.reach })
 }
 
@@ -177,7 +181,11 @@ async function withFeedback(context: BaseContext, plan: Plan, query: EmbeddedQue
   return { ...lists, vector: await nearest(context, plan, { ...query, vector }) }
 }
 
-async function feedbackOf(context: BaseContext, plan: Plan, best: readonly Scored[]): Promise<Feedback[]> {
+async function feedbackOf(
+  context: BaseContext,
+  plan: Plan,
+  best: readonly ScoredRecord[],
+): Promise<Feedback[]> {
   const { visibility } = plan.reach
   const weights = new Map(best.map(({ record, score }) => [record, score]))
   const views = await context.store.read(context.key, [...weights.keys()], { vectors: true, visibility })
@@ -185,13 +193,16 @@ async function feedbackOf(context: BaseContext, plan: Plan, best: readonly Score
 }
 
 /** Fuses the lists of a ranking; a single list keeps its scores. */
-export function ordered(ranking: Ranking): readonly Scored[] {
+export function ordered(ranking: Ranking): readonly ScoredRecord[] {
   const { mode, lists } = ranking
   return reranked(ranking, mode === 'hybrid' ? fuse(lists) : lists[mode])
 }
 
 /** Applies the requested reranking to the candidates of a ranking. */
-export function reranked<S extends Scored>({ mode, reranking }: Ranking, found: readonly S[]): readonly S[] {
+export function reranked<S extends ScoredRecord>(
+  { mode, reranking }: Ranking,
+  found: readonly S[],
+): readonly S[] {
   if (!reranking) return found
   return rerank(found.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
 }
@@ -209,9 +220,14 @@ function unlessMoved(error: unknown): undefined {
   if (!(error instanceof WbError) || error.facts.stale !== true) throw error
 }
 
-function planOf(context: BaseContext, body: Search, caller: Searching, saved: Filter | undefined): Plan {
+function planOf(
+  context: BaseContext,
+  body: SearchRequest,
+  caller: Searching,
+  saved: Filter | undefined,
+): Plan {
   const { base, fitted, collection } = context
-  const filter = allOf(parseFilter(body.filter), saved)
+  const filter = joinFilters(parseFilter(body.filter), saved)
   if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: needs text')
   if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: needs text')
   if (body.vector) refuseRawVector('vector', context)
@@ -246,8 +262,8 @@ function modeOf(hybrid: boolean, lexicalWeight: number | undefined): Mode {
   return lexicalWeight === 1 ? 'lexical' : 'hybrid'
 }
 
-function byWords(context: BaseContext, plan: Plan): Promise<Scored[]> {
-  return lexicalOf(context.store, context.collection).search(context.key, {
+function byWords(context: BaseContext, plan: Plan): Promise<ScoredRecord[]> {
+  return requireLexical(context.store, context.collection).search(context.key, {
     text: plan.text!,
     limit: plan.pool,
     statistics: statisticsFor(plan.reach.visibility),
@@ -262,9 +278,9 @@ function occurrences(
   { store, collection, key }: BaseContext,
   text: string,
   among: readonly number[],
-  { visibility }: Pick<Reach, 'visibility'>,
+  { visibility }: Pick<SearchReach, 'visibility'>,
 ) {
-  return lexicalOf(store, collection).occurrences(key, { words: queryWords(text), among, visibility })
+  return requireLexical(store, collection).occurrences(key, { words: queryWords(text), among, visibility })
 }
 
 /** @throws rerank_not_supported */
@@ -282,8 +298,8 @@ async function rerankingFor(context: BaseContext, plan: Plan, { lexical }: Lists
 /** Reads the chosen hits of a ranking, by record and in order. Leaves out records that no longer exist. */
 export async function readHits(
   { context, showVectors, coverageOf, visibility }: Ranking,
-  chosen: readonly Scored[],
-): Promise<Map<number, Hit>> {
+  chosen: readonly ScoredRecord[],
+): Promise<Map<number, SearchHit>> {
   const numbers = chosen.map(hit => hit.record)
   const [views, shares] = await Promise.all([
     context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
@@ -300,7 +316,7 @@ export async function readHits(
   )
 }
 
-function toHit(view: RecordView, score: number, coverage: number | undefined): Hit {
+function toHit(view: RecordView, score: number, coverage: number | undefined): SearchHit {
   return {
     id: view.id,
     score,

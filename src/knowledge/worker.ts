@@ -1,10 +1,10 @@
 import { serveOperations } from '../base/threads.ts'
-import { openEmbedded } from '../storage/open.ts'
+import { openEmbeddedStore } from '../storage/open.ts'
 import { passageOps } from './passages.ts'
 
 /** Worker thread with its own connection to the store. */
 serveOperations((data: { path: string }) => {
-  const opening = openEmbedded({ path: data.path, threads: false, isOpenElsewhere: true })
+  const opening = openEmbeddedStore({ path: data.path, threads: false, isOpenElsewhere: true })
   return {
     ops: passageOps(opening.then(store => store.content)),
     close: () => opening.then(store => store.close()),

@@ -5,7 +5,7 @@ import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { vector } from '../contract/fields.ts'
 import { params } from '../contract/ids.ts'
-import { type Hit, kb } from '../contract/knowledge.ts'
+import { kb, type SearchHit } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import { citationOf, headingOf } from './citation.ts'
 import { readText } from './document-text.ts'
@@ -149,7 +149,7 @@ function described(document: Document) {
 
 /** Returns the file names of the documents of hits, by document ID. Skips documents that no longer exist. */
 async function fileNames(
-  hits: readonly Hit[],
+  hits: readonly SearchHit[],
   rest: Rest,
   show: Handlers<typeof documents>['show'],
   knowledgeBaseId: string,
@@ -169,7 +169,7 @@ function unlessMissing(error: unknown): undefined {
   if (!(error instanceof WbError) || !error.code.endsWith('_not_found')) throw error
 }
 
-function passageOf({ id, score, payload = {} }: Hit, names: ReadonlyMap<string, string | null>) {
+function passageOf({ id, score, payload = {} }: SearchHit, names: ReadonlyMap<string, string | null>) {
   const content = textOf(payload.chunkText)
   const source = {
     documentId: textOf(payload.documentId),

@@ -1,10 +1,13 @@
 import type { AuditTrail } from '../access/audit-trail.ts'
 import type { Caller } from '../access/caller.ts'
-import type { Answer, Input, Reply, Route } from '../contract/route.ts'
+import type { HandlerInput, HandlerReply, ReplyBody, Route } from '../contract/route.ts'
 import { validate } from '../http/validate.ts'
 
 /** Handles requests to one route. */
-export type Handler<T extends Route> = (input: Input<T>, caller: Caller) => Promise<Answer<T>> | Answer<T>
+export type Handler<T extends Route> = (
+  input: HandlerInput<T>,
+  caller: Caller,
+) => Promise<HandlerReply<T>> | HandlerReply<T>
 
 interface Asked {
   readonly params?: Readonly<Record<string, string>>
@@ -14,7 +17,7 @@ interface Asked {
 
 interface Answered<T extends Route> {
   readonly status: number
-  readonly body: Reply<T>
+  readonly body: ReplyBody<T>
   readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
@@ -30,7 +33,7 @@ export interface PageQuery {
   readonly cursor?: string | undefined
 }
 
-type Item<T extends Route> = Reply<T> extends { items: (infer I)[] } ? I : never
+type Item<T extends Route> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
 
 /** Maximum length of a page as JSON. Longer pages get fewer items; a single item is never truncated. */
 const pageCharsMax = 100_000
@@ -53,7 +56,7 @@ export class Rest {
     const params = { workspaceId: this.workspaceId, ...asked.params }
     const query = route.query && validate(route.query, asked.query ?? {})
     const body = route.body && validate(route.body.schema, asked.body ?? {})
-    const answer = await handler({ params, query, body } as unknown as Input<T>, this.caller)
+    const answer = await handler({ params, query, body } as unknown as HandlerInput<T>, this.caller)
     const { audit: details, ...answered } = answer as Answered<T> & { audit?: object }
     if (typeof route.audit === 'string')
       this.audit.note(this.caller, {

@@ -1,7 +1,7 @@
 import { decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import { WbError } from '../contract/errors.ts'
-import { holds, type Scope, scopesOfRole } from '../contract/scopes.ts'
+import { grantsScope, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
 
 /** Returns the `WWW-Authenticate` header that requests a scope; undefined if no token can have the scope. */
@@ -23,7 +23,7 @@ export function requireTokenScope(
   if (!tool || !subject?.tokenScopes) return
   const decision = decideAccess({ rule: mcpToolAccess[tool], workspaceId }, caller)
   const required = decision.allow ? undefined : decision.requiredScope
-  if (!required || !holds(subject.role && scopesOfRole[subject.role], required)) return
+  if (!required || !grantsScope(subject.role && scopesOfRole[subject.role], required)) return
   const challenge = askForScope(workspaceId, required)
   if (!challenge) return
   throw new WbError('forbidden', `the access token lacks the scope '${required}' of the tool ${tool}`, {

@@ -4,7 +4,7 @@ import { documents } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
-import type { Reply } from '../contract/route.ts'
+import type { ReplyBody } from '../contract/route.ts'
 import { knowledgeBaseId } from './document-tools.ts'
 import { exampleId } from './examples.ts'
 import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
@@ -147,7 +147,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
   ]
 }
 
-function ingested(reply: Reply<typeof documents.ingest>): FacadeResult {
+function ingested(reply: ReplyBody<typeof documents.ingest>): FacadeResult {
   const { documentId, sourceFilename, contentHash } = reply.document
   if ('chunks' in reply)
     return {
@@ -179,7 +179,7 @@ async function deleteDocument(
   }
 }
 
-function created(base: Reply<typeof kb.create>) {
+function created(base: ReplyBody<typeof kb.create>) {
   const { knowledgeBaseId: id, name, vectorCollection, owned, language, status, ...services } = base
   return {
     knowledgeBaseId: id,

@@ -4,13 +4,18 @@ import { randomHex } from '../base/id.ts'
 import type { OperationHost, ThreadOperations } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 
-const codes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE'])
+const diskFullCodes: ReadonlySet<unknown> = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'SQLITE_FULL',
+  'SQLITE_IOERR_SHMSIZE',
+])
 
 /** Returns true for a failure that comes from a full disk, or from a quota that is used up. */
 export function isDiskFull(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = cause instanceof WbError ? cause.facts.sqlite : 'code' in cause ? cause.code : undefined
-    if (codes.has(code)) return true
+    if (diskFullCodes.has(code)) return true
   }
   return false
 }

@@ -15,7 +15,7 @@ import type { SecretRelease } from '../contract/releases.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { ChunkingService, EmbeddingService, LlmService, RerankingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import type { Table } from './rows.ts'
+import type { RowTable } from './rows.ts'
 
 /** A document, with what only the runtime sees of it. */
 export interface DocumentRow extends Document {
@@ -177,14 +177,14 @@ export interface SettingRow {
   value: string
 }
 
-function table<Row extends object>(declaration: Table<Row>): Table<Row> {
+function declareTable<Row extends object>(declaration: RowTable<Row>): RowTable<Row> {
   return declaration
 }
 
 /** Every control row that the runtime keeps. Rooms read and write rows through these declarations only. */
 export const tables = {
-  settings: table<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
-  workspaces: table<WorkspaceRow>({
+  settings: declareTable<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
+  workspaces: declareTable<WorkspaceRow>({
     name: 'workspaces',
     key: ['workspaceId'],
     unique: { name: ['name'], database: ['databaseKey'] },
@@ -194,31 +194,31 @@ export const tables = {
       byKind: ['kind', 'ordinal'],
     },
   }),
-  chunkingServices: table<ChunkingService>({
+  chunkingServices: declareTable<ChunkingService>({
     name: 'chunking_services',
     key: ['workspaceId', 'chunkingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  embeddingServices: table<EmbeddingService>({
+  embeddingServices: declareTable<EmbeddingService>({
     name: 'embedding_services',
     key: ['workspaceId', 'embeddingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  rerankingServices: table<RerankingService>({
+  rerankingServices: declareTable<RerankingService>({
     name: 'reranking_services',
     key: ['workspaceId', 'rerankingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  llmServices: table<LlmService>({
+  llmServices: declareTable<LlmService>({
     name: 'llm_services',
     key: ['workspaceId', 'llmServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeBases: table<KnowledgeBase>({
+  knowledgeBases: declareTable<KnowledgeBase>({
     name: 'knowledge_bases',
     key: ['workspaceId', 'knowledgeBaseId'],
     unique: { collection: ['workspaceId', 'vectorCollection'] },
@@ -231,7 +231,7 @@ export const tables = {
       byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
     },
   }),
-  documents: table<DocumentRow>({
+  documents: declareTable<DocumentRow>({
     name: 'documents',
     key: ['workspaceId', 'knowledgeBaseId', 'documentId'],
     unique: { ingestKey: ['ingestKey'], nameKey: ['nameKey'] },
@@ -242,7 +242,7 @@ export const tables = {
       byIngestKey: ['ingestKey', 'ordinal'],
     },
   }),
-  agents: table<Agent>({
+  agents: declareTable<Agent>({
     name: 'agents',
     key: ['workspaceId', 'agentId'],
     unique: {},
@@ -253,7 +253,7 @@ export const tables = {
       byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
     },
   }),
-  conversations: table<ConversationRow>({
+  conversations: declareTable<ConversationRow>({
     name: 'conversations',
     key: ['workspaceId', 'conversationId'],
     unique: {},
@@ -274,7 +274,7 @@ export const tables = {
       ],
     },
   }),
-  messages: table<MessageRow>({
+  messages: declareTable<MessageRow>({
     name: 'messages',
     key: ['workspaceId', 'conversationId', 'messageId'],
     unique: {},
@@ -284,7 +284,7 @@ export const tables = {
       byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
     },
   }),
-  messageVersions: table<MessageVersionRow>({
+  messageVersions: declareTable<MessageVersionRow>({
     name: 'message_versions',
     key: ['workspaceId', 'conversationId', 'messageId'],
     unique: {},
@@ -294,7 +294,7 @@ export const tables = {
       byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
     },
   }),
-  messageImages: table<MessageImageRow>({
+  messageImages: declareTable<MessageImageRow>({
     name: 'message_images',
     key: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
     unique: {},
@@ -303,7 +303,7 @@ export const tables = {
       byMessage: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
     },
   }),
-  attachments: table<Attachment>({
+  attachments: declareTable<Attachment>({
     name: 'attachments',
     key: ['workspaceId', 'conversationId', 'attachmentId'],
     unique: {},
@@ -312,7 +312,7 @@ export const tables = {
       byConversation: ['workspaceId', 'conversationId', 'ordinal'],
     },
   }),
-  attachmentTexts: table<AttachmentTextRow>({
+  attachmentTexts: declareTable<AttachmentTextRow>({
     name: 'attachment_texts',
     key: ['workspaceId', 'conversationId', 'attachmentId'],
     unique: {},
@@ -321,13 +321,13 @@ export const tables = {
       byConversation: ['workspaceId', 'conversationId', 'ordinal'],
     },
   }),
-  mcpServers: table<McpServerRow>({
+  mcpServers: declareTable<McpServerRow>({
     name: 'mcp_servers',
     key: ['workspaceId', 'mcpServerId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'mcpServerId'] },
   }),
-  mcpSignIns: table<McpSignInRow>({
+  mcpSignIns: declareTable<McpSignInRow>({
     name: 'mcp_sign_ins',
     key: ['workspaceId', 'mcpServerId', 'subject'],
     unique: {},
@@ -336,13 +336,13 @@ export const tables = {
       byServer: ['workspaceId', 'mcpServerId', 'subject'],
     },
   }),
-  principals: table<Principal>({
+  principals: declareTable<Principal>({
     name: 'principals',
     key: ['workspaceId', 'principalId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'principalId'] },
   }),
-  policyAudit: table<PolicyDecision>({
+  policyAudit: declareTable<PolicyDecision>({
     name: 'policy_audit',
     key: ['workspaceId', 'decisionId'],
     unique: {},
@@ -353,13 +353,13 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),
-  secretReleases: table<SecretRelease>({
+  secretReleases: declareTable<SecretRelease>({
     name: 'secret_releases',
     key: ['releaseId'],
     unique: {},
     indexes: { byOrdinal: ['ordinal'], byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeFilters: table<KnowledgeFilter>({
+  knowledgeFilters: declareTable<KnowledgeFilter>({
     name: 'knowledge_filters',
     key: ['workspaceId', 'knowledgeBaseId', 'knowledgeFilterId'],
     unique: {},
@@ -368,7 +368,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),
-  jobs: table<JobRow>({
+  jobs: declareTable<JobRow>({
     name: 'jobs',
     key: ['workspaceId', 'jobId'],
     unique: {},
@@ -381,7 +381,7 @@ export const tables = {
       byEnd: ['endedAt', 'ordinal'],
     },
   }),
-  jobInputs: table<JobInputRow>({
+  jobInputs: declareTable<JobInputRow>({
     name: 'job_inputs',
     key: ['workspaceId', 'jobId'],
     unique: {},
@@ -390,7 +390,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),
-  jobBatches: table<JobBatchRow>({
+  jobBatches: declareTable<JobBatchRow>({
     name: 'job_batches',
     key: ['workspaceId', 'jobId', 'start'],
     unique: {},
@@ -400,7 +400,7 @@ export const tables = {
       byJob: ['workspaceId', 'jobId', 'start'],
     },
   }),
-  apiKeys: table<ApiKeyRow>({
+  apiKeys: declareTable<ApiKeyRow>({
     name: 'api_keys',
     key: ['workspaceId', 'keyId'],
     unique: { prefix: ['prefix'] },
@@ -409,7 +409,7 @@ export const tables = {
       byPrefix: ['prefix'],
     },
   }),
-  audit: table<AuditRow>({
+  audit: declareTable<AuditRow>({
     name: 'audit',
     key: ['auditId'],
     unique: {},

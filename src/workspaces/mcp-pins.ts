@@ -1,6 +1,6 @@
 import { WbError } from '../contract/errors.ts'
 import type { McpServerTool, Review } from '../contract/mcp-servers.ts'
-import { changeRow } from '../storage/change.ts'
+import { changeRow } from '../storage/change-row.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type McpServerRow, type ReviewedTool, tables } from '../storage/tables.ts'
 import { type Offer, pinsOf, reviewOf } from './mcp-offer.ts'

@@ -16,8 +16,8 @@ import type {
 } from '../contract/mcp-servers.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { McpFailure, type McpTool, notInTime } from '../models/mcp/client.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
 import { type Offer, offerOf } from './mcp-offer.ts'
@@ -49,7 +49,7 @@ export class McpServers {
   constructor(private readonly parts: McpServersParts) {}
 
   /** By id. @throws workspace_not_found, invalid_cursor */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<McpServerRow>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<McpServerRow>> {
     const { rows, pager } = this.parts
     await requireWorkspace(rows, workspaceId)
     return pager.page(tables.mcpServers, { index: 'byWorkspace', prefix: [workspaceId] }, query)

@@ -15,7 +15,7 @@ import type {
 } from '../models/mcp/authorization.ts'
 import { McpFailure } from '../models/mcp/client.ts'
 import type { AccessTokens } from '../models/mcp/http.ts'
-import { changeRow } from '../storage/change.ts'
+import { changeRow } from '../storage/change-row.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, type McpSignInRow, tables } from '../storage/tables.ts'
 

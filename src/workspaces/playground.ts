@@ -5,7 +5,7 @@ import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PlaygroundCommand, PlaygroundResult } from '../contract/playground.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import { commandsOf } from '../storage/missing.ts'
+import { requireCommands } from '../storage/store-features.ts'
 import { type ContentStores, storeOf } from './kinds.ts'
 import { targetOf } from './playground-command.ts'
 
@@ -33,7 +33,7 @@ export async function execute(
   if (workspace.rlacEnabled) authorize({ rule: needs('manage:access'), workspaceId }, caller)
   const { command } = body
   const { commandName, ...target } = targetOf(body)
-  const commands = commandsOf(storeOf(stores, workspace))
+  const commands = requireCommands(storeOf(stores, workspace))
   const startedAt = clock.now()
   const result = await commands.run({ workspaceId, keyspace, target }, command, caller.signal)
   return {

@@ -6,7 +6,7 @@ import { isReleased, normalizeReleasable, type ReleasePolicy } from '../config/r
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { SecretRelease, SecretReleaseCreate } from '../contract/releases.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
@@ -37,7 +37,7 @@ export class Releases {
   }
 
   /** @throws invalid_cursor */
-  async list(query: PageQuery): Promise<Page<SecretRelease>> {
+  async list(query: PageQuery): Promise<RowPage<SecretRelease>> {
     return this.parts.pager.page(tables.secretReleases, { index: 'byOrdinal', prefix: [] }, query)
   }
 

@@ -10,7 +10,7 @@ import type {
   RerankingCreate,
   RerankingService,
 } from '../contract/services.ts'
-import type { AnyTable, Column, Table } from '../storage/rows.ts'
+import type { AnyTable, ColumnName, RowTable } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
 /** Fields that all services have. */
@@ -35,7 +35,7 @@ interface Binder {
 /** Properties of one kind of service. `Create` is the type of the fields for a new one. */
 export interface ServiceKind<Row extends AnyService, Create> {
   readonly noun: string
-  readonly table: Table<Row>
+  readonly table: RowTable<Row>
   /** Creates a service, with a new id if the fields have none. */
   compose(fields: Create, stamps: Stamps): Row
   idOf(row: Row): string
@@ -43,7 +43,7 @@ export interface ServiceKind<Row extends AnyService, Create> {
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
   /** Fields that stored content depends on. They cannot change while the service is bound. */
-  readonly fixedWhileBound: readonly Column<Row>[]
+  readonly fixedWhileBound: readonly ColumnName<Row>[]
 }
 
 export function serviceNotFound(

@@ -7,9 +7,9 @@ import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { Workspace, WorkspaceCreate, WorkspacePatch } from '../contract/workspaces.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
-import type { Outcome, RowStore } from '../storage/rows.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
+import type { RowStore, WriteOutcome } from '../storage/rows.ts'
 import { tables, type WorkspaceRow } from '../storage/tables.ts'
 import { type PurgeStep, removeWorkspace } from './cascade.ts'
 import { seedsOf } from './seeds.ts'
@@ -33,7 +33,7 @@ export class Workspaces {
    *
    * @throws invalid_cursor
    */
-  async list(query: PageQuery, subject: Subject | null): Promise<Page<Workspace>> {
+  async list(query: PageQuery, subject: Subject | null): Promise<RowPage<Workspace>> {
     const { rows, pager } = this.parts
     const list = { index: 'byCreation', prefix: [] }
     const reach = subject?.workspaceScopes
@@ -151,7 +151,7 @@ function rebound(
   return isSame ? row : { ...row, databaseKey: databaseKeyOf({ url, keyspace }) }
 }
 
-function refusal(outcome: Outcome & { ok: false }, { workspaceId, name }: Workspace): WbError {
+function refusal(outcome: WriteOutcome & { ok: false }, { workspaceId, name }: Workspace): WbError {
   if (outcome.unique === 'name')
     return new WbError('workspace_name_conflict', `a workspace named '${name}' is not available`)
   if (outcome.unique === 'database')

@@ -14,7 +14,7 @@ import type { Log } from '../../src/base/log.ts'
 import { type AuditRecord, auditActions } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock, until } from '../harness/runtime.ts'
@@ -30,7 +30,7 @@ interface Line {
 
 /** A trail over a store of its own, and what it said in the log. */
 async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
-  const store = await openEmbedded({ path: ':memory:' })
+  const store = await openEmbeddedStore({ path: ':memory:' })
   const rows = before(store.rows)
   const clock = new TestClock()
   const lines: Line[] = []

@@ -6,16 +6,16 @@ import { anonymousContext, type Subject, verifiedContext } from '../../src/acces
 import {
   type Access,
   anyCaller,
-  changes,
+  changesAnyOf,
   member,
   needs,
-  open,
+  openToAll,
   operator,
   platform,
-  settingUp,
+  setupOnly,
   signedIn,
 } from '../../src/contract/access.ts'
-import { holds, type Scope, scopes } from '../../src/contract/scopes.ts'
+import { grantsScope, type Scope, scopes } from '../../src/contract/scopes.ts'
 
 const scope = fc.constantFrom(...scopes)
 const held = fc.uniqueArray(scope)
@@ -23,7 +23,7 @@ const tierOf = (fine: string) => fine.split(':')[0]
 
 describe('holds', () => {
   test('S2.4-12: a scope grants itself', () => {
-    fc.assert(fc.property(scope, held, (one, others) => holds([...others, one], one)))
+    fc.assert(fc.property(scope, held, (one, others) => grantsScope([...others, one], one)))
   })
 
   test('S2.4-13 S2.4-14 S2.4-15 S2.4-16: else only the tier before the colon grants it', () => {
@@ -31,19 +31,19 @@ describe('holds', () => {
       fc.property(held, scope, (some, required) => {
         const others = some.filter(one => one !== required)
         const isCoarse = !required.includes(':')
-        return holds(others, required) === (!isCoarse && others.some(one => one === tierOf(required)))
+        return grantsScope(others, required) === (!isCoarse && others.some(one => one === tierOf(required)))
       }),
     )
   })
 
   test('S2.4-14: the boundary is the colon', () => {
-    expect(holds(['write'], 'writeX' as Scope)).toBe(false)
-    expect(holds(['write'], 'write:x' as Scope)).toBe(true)
-    expect(holds(['write:ingest'], 'write:ingest:x' as Scope)).toBe(true)
+    expect(grantsScope(['write'], 'writeX' as Scope)).toBe(false)
+    expect(grantsScope(['write'], 'write:x' as Scope)).toBe(true)
+    expect(grantsScope(['write:ingest'], 'write:ingest:x' as Scope)).toBe(true)
   })
 
   test('S2.4-18: null grants everything, nothing grants nothing', () => {
-    fc.assert(fc.property(scope, one => holds(null, one) && !holds([], one)))
+    fc.assert(fc.property(scope, one => grantsScope(null, one) && !grantsScope([], one)))
   })
 
   test('more scopes never grant less', () => {
@@ -52,13 +52,13 @@ describe('holds', () => {
         held,
         held,
         scope,
-        (a, b, required) => !holds(a, required) || holds([...a, ...b], required),
+        (a, b, required) => !grantsScope(a, required) || grantsScope([...a, ...b], required),
       ),
     )
   })
 
   test('S2.4-11: tools:invoke comes with no tier', () => {
-    expect(holds(['read', 'write', 'manage'], 'tools:invoke')).toBe(false)
+    expect(grantsScope(['read', 'write', 'manage'], 'tools:invoke')).toBe(false)
   })
 })
 
@@ -102,7 +102,7 @@ const outside = { stranger: reach, nowhere: reach }
 
 /** Who passes which rule; of the others, why not. */
 const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>][] = [
-  ['open', { rule: open, workspaceId: undefined }, everyone(yes)],
+  ['open', { rule: openToAll, workspaceId: undefined }, everyone(yes)],
   ['anyCaller', { rule: anyCaller, workspaceId: undefined }, everyone(yes)],
   [
     'S4.3-08 signedIn',
@@ -121,22 +121,22 @@ const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>
   ],
   [
     'setup, by a way that nobody knows [security rule 17]',
-    { rule: settingUp, workspaceId: undefined },
+    { rule: setupOnly, workspaceId: undefined },
     everyone(noSetup),
   ],
   [
     'setup, from this machine [security rule 17]',
-    { rule: settingUp, workspaceId: undefined, origin: { hasCredential: false, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: true } },
     { ...everyone(noSetup), open: yes },
   ],
   [
     'setup, from this machine with a credential that nobody looked at [security rule 17]',
-    { rule: settingUp, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
     everyone(noSetup),
   ],
   [
     'setup, from elsewhere [security rule 17]',
-    { rule: settingUp, workspaceId: undefined, origin: { hasCredential: false, isLocal: false } },
+    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: false } },
     everyone(noSetup),
   ],
   [
@@ -171,7 +171,7 @@ function everyone(answer: string): Record<Name, string> {
   return Object.fromEntries(Object.keys(callers).map(name => [name, answer])) as Record<Name, string>
 }
 
-const raisedRule = needs('write').and(changes('rlacEnabled'), 'manage:access')
+const raisedRule = needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access')
 
 describe('decide', () => {
   test.each(table)('%s', (_, demand, answers) => {
@@ -239,7 +239,7 @@ describe('decide', () => {
 
   test('a rule that does not fit its place lets nobody in', () => {
     const misplaced: AccessRequest[] = [
-      ...[open, anyCaller, signedIn, platform, operator, settingUp].map(rule => ({
+      ...[openToAll, anyCaller, signedIn, platform, operator, setupOnly].map(rule => ({
         rule,
         workspaceId: here,
       })),
@@ -252,7 +252,7 @@ describe('decide', () => {
 })
 
 test('the bootstrap token and the owner of the data directory set up, from anywhere [security rule 17]', () => {
-  const demand = { rule: settingUp, workspaceId: undefined }
+  const demand = { rule: setupOnly, workspaceId: undefined }
   for (const type of ['bootstrap', 'system'] as const)
     expect(decideAccess(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
 })
@@ -287,7 +287,7 @@ describe('ungrantable [security rule 7]', () => {
       fc.property(held, held, (own, wanted) => {
         fc.pre(!own.includes('manage'))
         const first = wanted.find(
-          one => !holds(own, one) && !(one === 'tools:invoke' && own.includes('write')),
+          one => !grantsScope(own, one) && !(one === 'tools:invoke' && own.includes('write')),
         )
         return ungrantableScope(subjectOf(own), wanted) === first
       }),

@@ -9,7 +9,7 @@ import { WbError } from '../../src/contract/errors.ts'
 import { api } from '../../src/contract/index.ts'
 import type { Route, Topic } from '../../src/contract/route.ts'
 import { type App, type AppParts, createApp } from '../../src/http/app.ts'
-import type { Surface } from '../../src/http/surface.ts'
+import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from '../http/stage.ts'
 import { ownId, stored } from './requests.ts'
@@ -18,7 +18,7 @@ import { ownId, stored } from './requests.ts'
 export const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Every route of the product, with rules of its own: to exchange one leaves the others as they are. */
-export function ownSurface(): Surface {
+export function ownSurface(): RouteTopics {
   const own = (topic: Topic) =>
     Object.fromEntries(
       Object.entries(topic).map(([name, route]) => [name, { ...route, access: { ...route.access } }]),
@@ -26,7 +26,7 @@ export function ownSurface(): Surface {
   return Object.fromEntries(Object.entries(api).map(([name, topic]) => [name, own(topic)]))
 }
 
-export function routesOf(surface: Surface): Route[] {
+export function routesOf(surface: RouteTopics): Route[] {
   return Object.values(surface).flatMap(topic => Object.values(topic))
 }
 
@@ -55,7 +55,7 @@ const arrived = 'the handler was reached'
 
 /** All that stands between a request and the handlers, which say no more than that they were reached. */
 export function appOver(
-  surface: Surface,
+  surface: RouteTopics,
   mode: AuthContext['mode'],
   authenticate: Authenticate,
   see: (auth: AuthContext) => void = () => {},
@@ -78,10 +78,10 @@ export function appOver(
   )
   return createApp({
     api: surface,
-    handlers: handlers as AppParts<Surface>['handlers'],
+    handlers: handlers as AppParts<RouteTopics>['handlers'],
     authenticate,
-    stranger: anonymousContext(mode),
-    inWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
+    anonymous: anonymousContext(mode),
+    scopeToWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
     audit: {
       note() {},
       draft() {

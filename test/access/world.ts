@@ -7,9 +7,9 @@ import { type Auth, openAuth } from '../../src/auth/open.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { App } from '../../src/http/app.ts'
-import type { Surface } from '../../src/http/surface.ts'
+import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
@@ -29,9 +29,9 @@ export interface Posture {
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 /** A store with two workspaces, an issuer of tokens, and an application over a surface for each way to configure it. */
-export async function openWorld(surface: Surface) {
+export async function openWorld(surface: RouteTopics) {
   const clock = new TestClock()
-  const store = await openEmbedded({ path: ':memory:', clock })
+  const store = await openEmbeddedStore({ path: ':memory:', clock })
   const { rows } = store
   const cursors = await openCursors(rows)
   const audit = new AuditTrail({ rows, log: quiet, clock, replicaId: 'this-process' })

@@ -17,7 +17,7 @@ import { keyWords } from '../../src/cli/keys/words.ts'
 import { isReplaced } from '../../src/cli/shown/key.ts'
 import { ago, due, lasting, momentAhead, momentPast, spanSeconds } from '../../src/cli/terminal/moment.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place, type Room, roomAt, type Served, serveClosed } from './wb.ts'
@@ -232,7 +232,7 @@ const room = () => roomAt(shared, server)
 async function minted(
   { call, workspaceId }: Room,
   label: string,
-  fields: Partial<Request<typeof apiKeys.create>['body']> = {},
+  fields: Partial<ClientRequest<typeof apiKeys.create>['body']> = {},
 ): Promise<{ key: ApiKey; plaintext: string }> {
   return call(apiKeys.create, { params: { workspaceId }, body: { label, ...fields } })
 }

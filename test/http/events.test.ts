@@ -13,7 +13,7 @@ import { anyCaller } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { route, type ServerEvent } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
-import type { Within } from '../../src/http/incoming.ts'
+import type { LocalFacts } from '../../src/http/incoming-request.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from './stage.ts'
 
@@ -89,8 +89,8 @@ function stage() {
       },
     },
     authenticate: () => callers.authenticate(),
-    stranger: anonymousContext('apiKey'),
-    inWorkspace: auth => auth,
+    anonymous: anonymousContext('apiKey'),
+    scopeToWorkspace: auth => auth,
     audit: {
       note: (_actor, event) => void audited.push(event),
       draft: () => {
@@ -380,7 +380,7 @@ describe('many streams of one caller', () => {
     'of %s are refused from the 33rd on, until one of them ends; those of others are not',
     async (_, auth) => {
       const { app, callers } = stage()
-      const ask = async (within?: Within) =>
+      const ask = async (within?: LocalFacts) =>
         app.fetch(
           new Request('http://localhost/api/v1/ticks', {
             headers: { accept: 'text/event-stream', host: 'localhost' },

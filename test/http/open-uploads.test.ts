@@ -34,8 +34,8 @@ function stage() {
       },
     },
     authenticate: () => anonymousContext('apiKey'),
-    stranger: anonymousContext('apiKey'),
-    inWorkspace: auth => auth,
+    anonymous: anonymousContext('apiKey'),
+    scopeToWorkspace: auth => auth,
     audit: {
       note: silent,
       draft: () => {

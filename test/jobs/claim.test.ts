@@ -3,7 +3,7 @@ import { Ingest } from '../../src/contract/documents.ts'
 import { newJob } from '../../src/jobs/job-changes.ts'
 import { ClaimLost, JobClaim } from '../../src/jobs/job-claim.ts'
 import { JobEvents } from '../../src/jobs/job-events.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock } from '../harness/runtime.ts'
 
@@ -16,7 +16,7 @@ const absent = { op: 'require' as const, table: tables.workspaces, key: ['nowher
 /** A job that somebody here works on, and the time. */
 async function claimed() {
   const clock = new TestClock()
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
   const { job, writes } = newJob(place, Ingest.parse({ text: 'text' }), clock)
   const leaseUntil = new Date(clock.now() + leaseMs).toISOString()

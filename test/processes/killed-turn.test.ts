@@ -3,7 +3,7 @@ import { type Client, connect } from '../../src/client/client.ts'
 import { chat, type TurnEvent } from '../../src/contract/chat.ts'
 import { type Conversation, messages } from '../../src/contract/conversations.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { llmServices } from '../../src/contract/services.ts'
 import { type Place, place, type Served } from '../commands/wb.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
@@ -41,7 +41,7 @@ async function begun(here: Place) {
 async function killedAt(
   { server, client, conversation: params }: Awaited<ReturnType<typeof begun>>,
   isDue: (event: TurnEvent) => boolean,
-  body: Request<typeof chat.stream>['body'] = { content: 'first' },
+  body: ClientRequest<typeof chat.stream>['body'] = { content: 'first' },
 ): Promise<void> {
   const read = async () => {
     for await (const event of client.events(chat.stream, { params, body }))

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { changeRow } from '../../src/storage/change.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { changeRow } from '../../src/storage/change-row.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { open } from '../harness/runtime.ts'
 import { serve } from '../wire/harness.ts'
@@ -31,7 +31,7 @@ async function stage() {
     rmSync(folder, { recursive: true, force: true })
   })
   const here = await open({ dataDir: serving.dataDir, config: { auth } })
-  const store = await openEmbedded({ path: join(serving.dataDir, 'workbase.db') })
+  const store = await openEmbeddedStore({ path: join(serving.dataDir, 'workbase.db') })
   onTestFinished(() => store.close())
 
   const theirs: Process = async (line, token) => {

@@ -1,4 +1,4 @@
-import type { Filter, Order } from '../../storage/filter.ts'
+import type { Filter, FilterOrder } from '../../storage/filter.ts'
 import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluate.ts'
 import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
 
@@ -217,7 +217,7 @@ function comparisonFilter({ column: key, op, value }: CompiledPolicy & { kind: '
   if (typeof value === 'boolean') return scalarIn(key, [!value, null])
   const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }
   if (op !== '<>')
-    return { kind: 'and', of: [sameType, { kind: 'range', key, order: op as Order, bound: value }] }
+    return { kind: 'and', of: [sameType, { kind: 'range', key, order: op as FilterOrder, bound: value }] }
   const other: Filter = { kind: 'not', of: { kind: 'in', key, values: [value] } }
   return { kind: 'or', of: [scalarIn(key, [null]), { kind: 'and', of: [sameType, other] }] }
 }

@@ -1,7 +1,7 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
-import { changeRow } from '../../storage/change.ts'
+import { changeRow } from '../../storage/change-row.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import { emptyFields } from '../messages.ts'

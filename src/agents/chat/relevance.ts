@@ -1,5 +1,5 @@
 import { queryWords, terms, words } from '../../base/words.ts'
-import type { HitOfBase } from '../../contract/knowledge.ts'
+import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import { textOf } from '../tools/passages.ts'
 
 /** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#finding */
@@ -20,7 +20,7 @@ const wordShareMin = 0.5
  * @param hits  with coverage where the store knows it
  * @see docs/decisions/memory.md#relevance
  */
-export function relevantHits<H extends Pick<HitOfBase, 'score' | 'coverage' | 'payload'>>(
+export function relevantHits<H extends Pick<KnowledgeBaseHit, 'score' | 'coverage' | 'payload'>>(
   hits: readonly H[],
   query: string,
 ): H[] {

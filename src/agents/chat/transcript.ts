@@ -3,7 +3,7 @@ import { newId } from '../../base/id.ts'
 import type { KeyedQueue } from '../../base/keyed-queue.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ImageInput } from '../../contract/images.ts'
-import { type Changed, changeRow } from '../../storage/change.ts'
+import { changeRow, type RowChange } from '../../storage/change-row.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace } from '../conversations.ts'
@@ -213,7 +213,7 @@ export class Transcript {
   #change(
     change: (conversation: ConversationRow) => ConversationRow,
     writes: readonly Write[],
-  ): Promise<Changed<ConversationRow>> {
+  ): Promise<RowChange<ConversationRow>> {
     const { workspaceId, conversationId } = this.#place
     const key = [workspaceId, conversationId]
     return this.#inTurn(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))

@@ -1,5 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
-import { type ImageInput, imageInUrl } from '../../contract/images.ts'
+import { type ImageInput, parseImageUrl } from '../../contract/images.ts'
 import type { CompletionCreate, CompletionMessage } from '../../contract/openai.ts'
 
 /** Message of a request, without its instructions. */
@@ -68,5 +68,5 @@ function imagesOf({ content }: CompletionMessage): ImageInput[] {
   if (!Array.isArray(content)) return []
   return content
     .filter(({ type }) => type === 'image_url')
-    .map(({ image_url: image }) => imageInUrl(image!.url) as ImageInput)
+    .map(({ image_url: image }) => parseImageUrl(image!.url) as ImageInput)
 }

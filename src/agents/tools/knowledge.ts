@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Chunk } from '../../contract/documents.ts'
-import type { HitOfBase, KnowledgeBase } from '../../contract/knowledge.ts'
+import type { KnowledgeBase, KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { KnowledgeBases } from '../../knowledge/bases.ts'
 import type { Documents } from '../../knowledge/documents.ts'
@@ -218,7 +218,7 @@ type ChunksArgs = z.output<typeof builtin.listChunks.input>
  */
 function searchResult(
   query: string,
-  hits: readonly HitOfBase[],
+  hits: readonly KnowledgeBaseHit[],
   passages: readonly Passage[],
   context: ToolContext,
 ): string {
@@ -245,7 +245,7 @@ function searchResult(
 /** Fields that {@link searchResult} adds to each hit, in their longest form without the text. */
 const emptyText = { contentPreview: '', truncated: true }
 
-function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
+function found({ id, score }: KnowledgeBaseHit, passage: Passage, citation: number) {
   const { knowledgeBaseId, documentId, chunkIndex, title, sourceFilename } = passage
   return { citation, knowledgeBaseId, documentId, chunkId: id, chunkIndex, title, sourceFilename, score }
 }

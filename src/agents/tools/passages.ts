@@ -1,4 +1,4 @@
-import type { HitOfBase } from '../../contract/knowledge.ts'
+import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import type { Documents } from '../../knowledge/documents.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import { preview } from './result.ts'
@@ -11,7 +11,7 @@ const labelChars = 400
 export function passagesOf(
   documents: Pick<Documents, 'get'>,
   workspaceId: string,
-  hits: readonly HitOfBase[],
+  hits: readonly KnowledgeBaseHit[],
 ): Promise<Passage[]> {
   const asked = new Map<string, Promise<DocumentRow | undefined>>()
   const rowOf = (knowledgeBaseId: string, documentId: string) => {

@@ -6,8 +6,8 @@ import type { AuditDetails } from '../../contract/audit-record.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ApiKey, ApiKeyCreate, ApiKeyRotate } from '../../contract/keys.ts'
 import type { PageQuery } from '../../contract/page.ts'
-import { changeRow } from '../../storage/change.ts'
-import type { Page, Pager } from '../../storage/cursor.ts'
+import { changeRow } from '../../storage/change-row.ts'
+import type { Pager, RowPage } from '../../storage/cursor.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Admission } from './admission.ts'
@@ -51,7 +51,7 @@ export class ApiKeys {
    * @throws workspace_not_found
    * @throws invalid_cursor       when the cursor is not from this list
    */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<ApiKey>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<ApiKey>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
     const { items, nextCursor } = await this.parts.pager.page(tables.apiKeys, byWorkspace, query)

@@ -1,7 +1,7 @@
 import { ungrantableScope } from '../../access/authorize.ts'
 import type { Subject } from '../../access/subject.ts'
 import { WbError } from '../../contract/errors.ts'
-import { holds, type Scope } from '../../contract/scopes.ts'
+import { grantsScope, type Scope } from '../../contract/scopes.ts'
 
 /** Rights of a new key. */
 export interface KeyGrant {
@@ -23,7 +23,7 @@ export function checkGrant(subject: Subject | null, { scopes, principalId }: Key
   const excess = ungrantableScope(subject, scopes)
   if (excess) throw missingScopeError(excess, 'to grant it')
   if (subject === null || principalId === null || principalId === subject.principalId) return
-  if (!holds(subject.scopes, 'manage:access'))
+  if (!grantsScope(subject.scopes, 'manage:access'))
     throw missingScopeError('manage:access', 'to name another principal')
 }
 

@@ -1,5 +1,5 @@
 import type { ApiKey } from '../../contract/keys.ts'
-import { roleOf, type Scope, scopesOfRole } from '../../contract/scopes.ts'
+import { roleOfScopes, type Scope, scopesOfRole } from '../../contract/scopes.ts'
 import type { ApiKeyRow } from '../../storage/tables.ts'
 
 /**
@@ -42,7 +42,7 @@ export function toApiKey(row: ApiKeyRow): ApiKey {
     keyId,
     prefix,
     label,
-    role: roleOf(scopes),
+    role: roleOfScopes(scopes),
     scopes,
     principalId: row.principalId ?? null,
     createdAt,

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
-import { changeRow } from '../../storage/change.ts'
+import { changeRow } from '../../storage/change-row.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 

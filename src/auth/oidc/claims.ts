@@ -1,6 +1,6 @@
 import type { Subject } from '../../access/subject.ts'
 import { WbError } from '../../contract/errors.ts'
-import { inBoth, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
+import { commonScopes, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
 import type { OidcConfig } from './protocol.ts'
 
 /** JSON claims of a verified token. */
@@ -25,7 +25,9 @@ export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject
     label: typeof label === 'string' && label !== '' ? label : id,
     type: 'oidc',
     workspaceScopes: workspaceScopesOf(payload[claims.workspaceScopes]),
-    ...(tokenScopes.length > 0 ? { scopes: inBoth(ofRole, tokenScopes), tokenScopes } : { scopes: ofRole }),
+    ...(tokenScopes.length > 0
+      ? { scopes: commonScopes(ofRole, tokenScopes), tokenScopes }
+      : { scopes: ofRole }),
     role,
     principalId: id,
     grantSpanMs: null,

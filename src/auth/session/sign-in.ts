@@ -6,7 +6,7 @@ import { usesApiKeys, usesOidc } from '../../config/config-checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { auth } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
-import { roleOf } from '../../contract/scopes.ts'
+import { roleOfScopes } from '../../contract/scopes.ts'
 import type { JwtVerifier } from '../oidc/jwt-verifier.ts'
 import type { OidcClient } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
@@ -143,7 +143,7 @@ export function describeCaller({ subject, session }: AuthContext) {
     label,
     type,
     workspaceScopes: workspaceScopes && [...workspaceScopes],
-    role: role ?? (scopes && roleOf(scopes)),
+    role: role ?? (scopes && roleOfScopes(scopes)),
     scopes: scopes && [...scopes],
     expiresAt: session.expiresAtSeconds,
     canRefresh: session.canRefresh,

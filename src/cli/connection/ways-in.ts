@@ -4,7 +4,7 @@ import type { Incoming } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
 import type { Io } from '../io.ts'
-import { type Announcement, findLocalServer } from '../local.ts'
+import { findLocalServer, type ServerAnnouncement } from '../local.ts'
 import { profileFlag } from '../settings/login-line.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { overNetwork } from './over-network.ts'
@@ -60,7 +60,7 @@ export async function waysIn(
 async function askServer(
   profile: Profile,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  server: Announcement,
+  server: ServerAnnouncement,
 ): Promise<WaysSaid> {
   const { fetch, close } = overNetwork(server, io, {})
   try {

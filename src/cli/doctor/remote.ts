@@ -11,7 +11,7 @@ import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
 import { asksNobody } from '../connection/ways-in.ts'
 import { isCi } from '../environment.ts'
-import type { Announcement } from '../local.ts'
+import type { ServerAnnouncement } from '../local.ts'
 import { meantInstead } from '../settings/address.ts'
 import { callerOf, nameOf } from '../sign-in/identity.ts'
 import { credentialWords } from '../sign-in/notes.ts'
@@ -59,7 +59,7 @@ function startLine({ kind, baseUrl }: Answering, isPortFree: boolean): string {
  */
 export async function versionFound(
   runtime: Answering,
-  server: Announcement | undefined,
+  server: ServerAnnouncement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
   const { version, commit } = await connect(runtime).call(operational.version, {}, { signal })

@@ -1,4 +1,4 @@
-import type { Announcement, Examined, Readable } from '../local.ts'
+import type { Examined, ReadableTable, ServerAnnouncement } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
@@ -7,7 +7,7 @@ import { type Check, type Finding, failed, faultFound, ok, warning } from './che
 /** Examines the store. A store that cannot be read is reported as a finding. */
 export async function lookThroughStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
-  server: Announcement | undefined,
+  server: ServerAnnouncement | undefined,
   examining: Promise<Examined>,
 ): Promise<{ examined?: Examined; checks: Check[] }> {
   const named = (finding: Finding): Check => ({ name: 'store', ...finding })
@@ -20,7 +20,7 @@ export async function lookThroughStore(
 }
 
 /** Returns one finding for each problem. */
-function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
+function storeFound(examined: Examined, dataDir: string, server: ServerAnnouncement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
   const faults = wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>
@@ -30,8 +30,8 @@ function storeFound(examined: Examined, dataDir: string, server: Announcement | 
 }
 
 /** Lists the rows that can be recovered without a backup. */
-function recoverable(readable: readonly Readable[]): string {
-  const rowsOf = (tables: readonly Readable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
+function recoverable(readable: readonly ReadableTable[]): string {
+  const rowsOf = (tables: readonly ReadableTable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
   const [whole, cut] = [readable.filter(({ isWhole }) => isWhole), readable.filter(({ isWhole }) => !isWhole)]
   const parts = cut.map(({ table, rows }) => `${counted(rows, 'row')} of ${table}`)
   const others = `all ${counted(rowsOf(whole), 'row')} of ${cut.length > 0 ? 'the other' : 'its'} ${counted(whole.length, 'table')}`
@@ -47,7 +47,7 @@ function storeState({ path, schema, checks }: Examined): string {
 }
 
 /** Returns the command that restores a backup. @see docs/storage.md */
-function backToCopy(dataDir: string, server: Announcement | undefined): string {
+function backToCopy(dataDir: string, server: ServerAnnouncement | undefined): string {
   const [place, aside] = [shellWord(dataDir), shellWord(`${dataDir}.old`)]
   return `${server ? `kill ${server.pid}; ` : ''}mv ${place} ${aside} && cp -a BACKUP ${place}`
 }

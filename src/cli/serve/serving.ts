@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts'
-import type { Listening, LocalConfig, ServerRuntime } from '../local.ts'
+import type { LocalConfig, RunningServer, ServerRuntime } from '../local.ts'
 
 /** Time that requests in flight get to finish. */
 const drainMs = 10_000
@@ -15,7 +15,7 @@ export interface Told {
 export interface ServingParts {
   readonly config: LocalConfig
   readonly runtime: ServerRuntime
-  readonly listening: Listening
+  readonly listening: RunningServer
   /** True if other machines cannot connect. */
   readonly loopback: boolean
   readonly told: Told

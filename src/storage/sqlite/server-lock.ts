@@ -5,11 +5,11 @@ import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { isOwnedAndUnshared, writePrivateFile } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
 import Database from './driver.ts'
-import { holdExclusively } from './exclusive.ts'
-import { unwritable } from './faults.ts'
+import { lockFile } from './exclusive.ts'
+import { unwritableFolder } from './faults.ts'
 
 /** Address and process of the running `wb serve` of a data directory. */
-export interface Announcement {
+export interface ServerAnnouncement {
   url: string
   pid: number
   startedAt: string
@@ -20,11 +20,11 @@ export interface Announcement {
 /** Lock of a data directory, held until it is released or the process ends. */
 export interface ServerLock {
   /** Publishes the address, so that commands find this server. */
-  announce(announcement: Announcement): void
+  announce(announcement: ServerAnnouncement): void
   release(): void
 }
 
-export type Taken = { lock: ServerLock } | { heldBy: Announcement | undefined }
+export type ServerLockResult = { lock: ServerLock } | { heldBy: ServerAnnouncement | undefined }
 
 const lockName = 'serve.lock'
 const announcementName = 'serve.json'
@@ -38,9 +38,9 @@ const patienceMs = 250
  * @throws control_plane_unavailable  the data directory cannot be written; `announce` throws it too
  * @see docs/security.md#rule-5
  */
-export function takeServerLock(dataDir: string): Taken {
+export function takeServerLock(dataDir: string): ServerLockResult {
   const path = join(dataDir, announcementName)
-  const database = lockedIn(dataDir)
+  const database = lockDataDirectory(dataDir)
   if (!database) return { heldBy: readAnnouncement(dataDir) }
   return {
     lock: {
@@ -48,7 +48,7 @@ export function takeServerLock(dataDir: string): Taken {
         try {
           writePrivateFile(path, `${JSON.stringify(announcement)}\n`)
         } catch (error) {
-          throw unwritable(error)
+          throw unwritableFolder(error)
         }
       },
       release() {
@@ -67,15 +67,15 @@ export function takeServerLock(dataDir: string): Taken {
  * @returns undefined while another server holds the lock
  * @throws control_plane_unavailable  the data directory cannot be written
  */
-function lockedIn(dataDir: string): Database.Database | undefined {
+function lockDataDirectory(dataDir: string): Database.Database | undefined {
   let lock: Database.Database | undefined
   try {
-    lock = holdExclusively(join(dataDir, lockName), patienceMs)
+    lock = lockFile(join(dataDir, lockName), patienceMs)
     if (lock) rmSync(join(dataDir, announcementName), { force: true })
     return lock
   } catch (error) {
     lock?.close()
-    throw unwritable(error)
+    throw unwritableFolder(error)
   }
 }
 
@@ -89,15 +89,15 @@ function lockedIn(dataDir: string): Database.Database | undefined {
  *
  * @see docs/security.md#rule-6
  */
-export function findServer(dataDir: string): Announcement | undefined {
+export function findServer(dataDir: string): ServerAnnouncement | undefined {
   const announcement = readAnnouncement(dataDir)
-  return announcement && isHeld(dataDir) ? announcement : undefined
+  return announcement && isLockHeld(dataDir) ? announcement : undefined
 }
 
 /** Returns true if a server holds the lock. Takes a shared lock for a moment. */
-function isHeld(dataDir: string): boolean {
+function isLockHeld(dataDir: string): boolean {
   const path = join(dataDir, lockName)
-  const database = isPlainAndOurs(path) ? openForReading(path) : undefined
+  const database = isOwnPlainFile(path) ? openForReading(path) : undefined
   if (!database) return false
   try {
     database.prepare('SELECT 1 FROM sqlite_schema').get()
@@ -117,13 +117,13 @@ function openForReading(path: string): Database.Database | undefined {
   }
 }
 
-function readAnnouncement(dataDir: string): Announcement | undefined {
+function readAnnouncement(dataDir: string): ServerAnnouncement | undefined {
   const path = join(dataDir, announcementName)
   try {
-    if (!isOwnedAndUnshared(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
+    if (!isOwnedAndUnshared(statSync(dataDir)) || !isOwnPlainFile(path)) return undefined
     const { url, pid, startedAt, certificate } = JSON.parse(
       readFileSync(path, 'utf8'),
-    ) as Partial<Announcement>
+    ) as Partial<ServerAnnouncement>
     if (!isAddress(url) || !isProcessId(pid) || typeof startedAt !== 'string') return undefined
     return { url, pid, startedAt, certificate: typeof certificate === 'string' ? certificate : undefined }
   } catch {
@@ -131,7 +131,7 @@ function readAnnouncement(dataDir: string): Announcement | undefined {
   }
 }
 
-function isPlainAndOurs(path: string): boolean {
+function isOwnPlainFile(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   return stats?.isFile() === true && isOwnedAndUnshared(stats)
 }

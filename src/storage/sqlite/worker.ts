@@ -1,6 +1,6 @@
 import { serveOperations } from '../../base/threads.ts'
-import { Connection } from './connection.ts'
-import { readOps, writeOps } from './ops.ts'
+import { SqliteConnection } from './connection.ts'
+import { createReadOperations, createWriteOperations } from './operations.ts'
 
 /** Path of a store, and the operations that the thread runs on it. The store exists and is migrated. */
 export interface WorkerData {
@@ -9,11 +9,11 @@ export interface WorkerData {
 }
 
 serveOperations(({ path, role }: WorkerData) => {
-  const connection = new Connection(path)
+  const connection = new SqliteConnection(path)
   if (role === 'writer') connection.makeDurable()
   else connection.makeReadOnly()
   return {
-    ops: role === 'writer' ? writeOps(connection) : readOps(connection),
+    ops: role === 'writer' ? createWriteOperations(connection) : createReadOperations(connection),
     close: () => connection.close(),
   }
 })

@@ -4,7 +4,7 @@ import { documentOf, type Passage, search, withDocuments } from '../../cli/passa
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Client, everything } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
-import { type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
+import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
 /** A knowledge base to search in; its words are fit for a terminal. */
@@ -21,7 +21,7 @@ export interface Base {
 /** A request as it goes over the wire, and where it goes. */
 export interface Asked {
   readonly base: Base
-  readonly body: Omit<Search, 'includeEmbeddings' | 'includeCoverage'>
+  readonly body: Omit<SearchRequest, 'includeEmbeddings' | 'includeCoverage'>
 }
 
 /** What a search gave. */

@@ -9,9 +9,9 @@ import {
 } from '../../../src/access/policy/compile.ts'
 import { evaluatePolicy } from '../../../src/access/policy/evaluate.ts'
 import { parsePolicy } from '../../../src/access/policy/parse.ts'
-import { evaluate, parseFilter } from '../../../src/storage/filter.ts'
+import { matchesFilter, parseFilter } from '../../../src/storage/filter.ts'
 import Database from '../../../src/storage/sqlite/driver.ts'
-import { defineFilterFunctions, toSql } from '../../../src/storage/sqlite/filter-sql.ts'
+import { defineFilterFunctions, filterToSql } from '../../../src/storage/sqlite/filter-sql.ts'
 import { policies, principals, rows, written } from './arbitrary.ts'
 
 const alice = { id: 'alice', attributes: { team: 'blue' } }
@@ -25,7 +25,7 @@ function compiled(dsl: string, principal = alice): unknown {
 function holds(dsl: string, row: Record<string, unknown>): boolean {
   const [policy, json] = [parsePolicy(dsl), JSON.parse(JSON.stringify(row)) as Record<string, unknown>]
   const byEvaluator = evaluatePolicy(policy, alice, json)
-  expect(evaluate(toFilter(compilePolicy(policy, alice)), json), dsl).toBe(byEvaluator)
+  expect(matchesFilter(toFilter(compilePolicy(policy, alice)), json), dsl).toBe(byEvaluator)
   return byEvaluator
 }
 
@@ -97,7 +97,7 @@ describe('compiling', () => {
   ])('security: %s is not made true by the attribute that is lacking', (dsl, expected) => {
     expect(compiled(dsl)).toEqual(expected)
     for (const row of [{}, { owner: 'x', status: 'x' }, { owner: ['x'], status: 'y', level: 1 }])
-      expect(evaluate(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
+      expect(matchesFilter(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
   })
 
   test('a row that carries the words of the match-none filter gains nothing by it', () => {
@@ -133,8 +133,8 @@ describe('agreement', () => {
       fc.property(policies, principals, rows, (policy, principal, row) => {
         const expected = evaluatePolicy(policy, principal, row)
         const filter = toFilter(compilePolicy(policy, principal))
-        expect(evaluate(filter, row)).toBe(expected)
-        const { sql, parameters } = toSql(filter, 'c.payload')
+        expect(matchesFilter(filter, row)).toBe(expected)
+        const { sql, parameters } = filterToSql(filter, 'c.payload')
         const found = database
           .prepare(`SELECT ${sql} AS holds FROM (SELECT ? AS payload) c`)
           .get(...parameters, JSON.stringify(row)) as { holds: number }

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { openHistory } from '../../../src/agents/chat/history.ts'
 import { Marks } from '../../../src/agents/chat/prompt.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { type MessageRow, tables } from '../../../src/storage/tables.ts'
 
 test('of long messages that the model is not sent, a bounded number is read', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', conversationId: 'c' }
   const said = { tokenCount: null, authorId: null, toolId: null, toolCallPayload: null, toolResponse: null }
   const turns = Array.from({ length: 40 }, (_, at): MessageRow[] => {

@@ -6,7 +6,7 @@ import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { KeyedQueue } from '../../../src/base/keyed-queue.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
 import { type ChatStep, refusals } from '../../fakes/chat-server.ts'
@@ -192,7 +192,7 @@ describe('versions of a question', () => {
     await chat.stream('two', { replaces: two })
     await chat.send(`DELETE ${chat.path}`)
     await chat.close()
-    const { rows, close } = await openEmbedded({ path: `${chat.dataDir}/workbase.db` })
+    const { rows, close } = await openEmbeddedStore({ path: `${chat.dataDir}/workbase.db` })
     const { workspaceId, conversationId } = chat.conversation
     expect(await rows.count(tables.messageVersions, 'byVersion', [workspaceId, conversationId])).toBe(0)
     await close()
@@ -200,7 +200,7 @@ describe('versions of a question', () => {
 })
 
 test('what an earlier question reads last is not forgotten with a later one', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
   const at = '2026-01-01T00:00:00.000Z'
   const facts = {
@@ -229,7 +229,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
 type Line = readonly { readonly id: string; readonly question: string }[]
 
 test('after any questions, versions and selections, the conversation is that of the last selection', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const at = '2026-01-01T00:00:00.000Z'
   const action = fc.record({
     what: fc.constantFrom('ask', 'replace', 'fail', 'select'),

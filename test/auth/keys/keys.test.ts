@@ -169,7 +169,7 @@ describe('whose turn a new key takes', () => {
     const { mint, rotate } = await stage(rows => rows, admission)
     const first = await mint()
     const second = await rotate(first.key.keyId)
-    expect(admission.turns).toEqual(Array(2).fill({ lane: 'mints', client: `workspace ${workspaceId}` }))
+    expect(admission.turns).toEqual(Array(2).fill({ queue: 'creations', client: `workspace ${workspaceId}` }))
     for (const { plaintext } of [first, second]) expect(isMarked(plaintext, tokenKey)).toBe(true)
   })
 })

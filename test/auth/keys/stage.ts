@@ -5,7 +5,7 @@ import { anonymousContext, type Subject, verifiedContext } from '../../../src/ac
 import { digestToken, newToken } from '../../../src/auth/keys/token.ts'
 import type { AuditDetails } from '../../../src/contract/audit-record.ts'
 import { openCursors, Pager } from '../../../src/storage/cursor.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
 import { TestClock } from '../../harness/runtime.ts'
@@ -17,7 +17,7 @@ export const workspaceId = '11111111-1111-4111-8111-111111111111'
 /** A store in memory with one workspace, time that stands still, and counts of what was asked of the store. */
 export async function keyStore() {
   const clock = new TestClock()
-  const store = await openEmbedded({ path: ':memory:', clock })
+  const store = await openEmbeddedStore({ path: ':memory:', clock })
   onTestFinished(() => store.close())
   const cursors = await openCursors(store.rows)
   const counts = { get: 0, list: 0, atomic: 0 }

@@ -4,7 +4,7 @@
  *
  * Of workspaces that share a database already, the first keeps the claim to it.
  */
-export const third = `
+export const thirdMigration = `
 ALTER TABLE workspaces ADD COLUMN databaseKey GENERATED ALWAYS AS (body ->> '$.databaseKey') VIRTUAL;
 UPDATE workspaces SET body = json_set(body, '$.databaseKey', json_array(body ->> '$.url', body ->> '$.keyspace') || '')
 WHERE url IS NOT NULL AND ordinal IN (
