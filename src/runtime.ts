@@ -4,7 +4,7 @@ import { fullVisibility } from './access/full-visibility.ts'
 import { openAccess } from './access/open.ts'
 import { anonymousContext, operatorContext } from './access/subject.ts'
 import { openAgents } from './agents/open.ts'
-import type { ListRemoteTools } from './agents/tools/remote.ts'
+import type { ListRemoteTools } from './agents/tools/remote-tools.ts'
 import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
@@ -30,7 +30,7 @@ import type { FitProgress } from './knowledge/fitting.ts'
 import { openKnowledge } from './knowledge/open.ts'
 import { openMcp } from './mcp/open.ts'
 import { openModels } from './models/open.ts'
-import type { Outbound, Resolve } from './models/outbound.ts'
+import type { Outbound, ResolveHost } from './models/outbound.ts'
 import { openOperation } from './operation/open.ts'
 import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
@@ -42,10 +42,10 @@ import type { RowStore } from './storage/rows.ts'
 import { getOrCreateSecret } from './storage/store-secret.ts'
 import { tables } from './storage/tables.ts'
 import { withValidatedRows } from './storage/validated-rows.ts'
-import type { ContentStores } from './workspaces/kinds.ts'
+import type { ContentStores } from './workspaces/content-stores.ts'
 import { McpSignIns } from './workspaces/mcp-sign-ins.ts'
 import { openWorkspaces } from './workspaces/open.ts'
-import { Releases } from './workspaces/releases.ts'
+import { SecretReleases } from './workspaces/secret-releases.ts'
 
 export interface RuntimeSettings {
   readonly config: Config
@@ -73,7 +73,7 @@ export interface RuntimeOverrides {
   readonly clock?: Clock
   readonly outbound?: Outbound
   /** Resolves a host name to addresses, before the guard checks them. */
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveHost
   /** Sends requests to the identity provider. */
   readonly fetch?: typeof fetch
   /** Lists the tools of MCP servers. */
@@ -149,7 +149,10 @@ async function buildRuntime(
 
   const access = openAccess({ ...parts, replicaId })
   const { audit } = access
-  const releases = new Releases({ ...parts, policy: createReleasePolicy(config, dataDir, settings.loopback) })
+  const releases = new SecretReleases({
+    ...parts,
+    policy: createReleasePolicy(config, dataDir, settings.loopback),
+  })
   const models = openModels({
     ...parts,
     dataDir,

@@ -9,19 +9,19 @@ import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import { agentOf, agentTemplates } from '../workspaces/agent-templates.ts'
+import { builtInAgentTemplates, createAgentFrom } from '../workspaces/agent-templates.ts'
 import { llmKind, rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
-import { deletionOf } from './conversations.ts'
-import { agentNotFound } from './missing.ts'
+import { conversationDeletion } from './conversations.ts'
+import { agentNotFound } from './not-found.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
 /** Conversations that one unit deletes. */
-const conversationSlice = 200
+const conversationsPerUnit = 200
 /** Each but the last was overtaken by somebody who began another conversation. */
-const sweepsMax = 1_000
+const deleteAttemptsMax = 1_000
 
 /** A service that an agent binds: the check that it is there, and what is said when it is not. */
-interface Binding {
+interface ServiceBinding {
   readonly check: Write
   readonly missing: WbError
 }
@@ -64,12 +64,12 @@ export class Agents {
   async createFromTemplate(workspaceId: string, templateId: string): Promise<Agent> {
     const { rows, clock } = this.parts
     await requireWorkspace(rows, workspaceId)
-    const template = agentTemplates.find(known => known.templateId === templateId)
+    const template = builtInAgentTemplates.find(known => known.templateId === templateId)
     if (!template) throw new WbError('agent_template_not_found', `agent template '${templateId}' not found`)
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId], limit: 1 }
     const [first] = await rows.list(tables.llmServices, byWorkspace)
     const llmServiceId = first?.row.llmServiceId ?? null
-    return this.insert(agentOf(template, { workspaceId, llmServiceId, createdAt: timestamp(clock) }))
+    return this.insert(createAgentFrom(template, { workspaceId, llmServiceId, createdAt: timestamp(clock) }))
   }
 
   /** @throws workspace_not_found, agent_not_found */
@@ -94,7 +94,7 @@ export class Agents {
       (patch.toolIds ?? []).filter(id => !named.includes(id)),
       auth,
     )
-    const bindings = bindingsOf(workspaceId, patch)
+    const bindings = serviceBindings(workspaceId, patch)
     const now = timestamp(clock)
     const changed = await changeRow(
       rows,
@@ -120,9 +120,9 @@ export class Agents {
     const { rows } = this.parts
     const agent = await this.get(workspaceId, agentId)
     const ofAgent = { index: 'byAgent', prefix: [workspaceId, agentId] }
-    for (let sweep = 0; sweep < sweepsMax; sweep++) {
-      const found = await rows.list(tables.conversations, { ...ofAgent, limit: conversationSlice })
-      if (found.length > 0) await rows.atomic(found.flatMap(({ row }) => deletionOf(row)))
+    for (let sweep = 0; sweep < deleteAttemptsMax; sweep++) {
+      const found = await rows.list(tables.conversations, { ...ofAgent, limit: conversationsPerUnit })
+      if (found.length > 0) await rows.atomic(found.flatMap(({ row }) => conversationDeletion(row)))
       const outcome = await rows.atomic([
         { op: 'requireNone', table: tables.conversations, ...ofAgent },
         { op: 'delete', table: tables.agents, key: [workspaceId, agentId] },
@@ -134,7 +134,7 @@ export class Agents {
   }
 
   private async insert(agent: Agent): Promise<Agent> {
-    const bindings = bindingsOf(agent.workspaceId, agent)
+    const bindings = serviceBindings(agent.workspaceId, agent)
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [agent.workspaceId] },
       ...bindings.map(({ check }) => check),
@@ -147,11 +147,11 @@ export class Agents {
   }
 }
 
-function bindingsOf(
+function serviceBindings(
   workspaceId: string,
   { llmServiceId, rerankingServiceId }: Pick<AgentPatch, 'llmServiceId' | 'rerankingServiceId'>,
-): Binding[] {
-  const bindings: Binding[] = []
+): ServiceBinding[] {
+  const bindings: ServiceBinding[] = []
   if (llmServiceId)
     bindings.push({
       check: { op: 'require', table: tables.llmServices, key: [workspaceId, llmServiceId] },

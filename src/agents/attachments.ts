@@ -12,11 +12,11 @@ import { changeRow, type RowChange } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
-import type { ConversationPlace, Conversations } from './conversations.ts'
-import { attachmentNotFound, conversationNotFound } from './missing.ts'
+import type { ConversationKey, Conversations } from './conversations.ts'
+import { attachmentNotFound, conversationNotFound } from './not-found.ts'
 
 /** Place of an attachment. */
-export interface AttachmentPlace extends ConversationPlace {
+export interface AttachmentKey extends ConversationKey {
   readonly attachmentId: string
 }
 
@@ -39,7 +39,7 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
+  async list(place: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
     return this.parts.pager.page(tables.attachments, list, query)
@@ -50,7 +50,7 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, attachment_not_found
    */
-  async get(place: AttachmentPlace, auth: AuthContext): Promise<Attachment & AttachmentText> {
+  async get(place: AttachmentKey, auth: AuthContext): Promise<Attachment & AttachmentText> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const key = [workspaceId, conversationId, place.attachmentId]
     const { rows } = this.parts
@@ -70,7 +70,7 @@ export class Attachments {
    * @throws conflict                   the conversation keeps changing
    */
   async create(
-    { workspaceId, conversationId }: ConversationPlace,
+    { workspaceId, conversationId }: ConversationKey,
     file: Pick<UploadedFile, 'name' | 'type' | 'sizeBytes'>,
     content: AttachmentText,
   ): Promise<Attachment> {
@@ -98,7 +98,7 @@ export class Attachments {
    * @throws forbidden  another caller began the conversation
    * @throws conflict   the conversation keeps changing
    */
-  async delete(place: AttachmentPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+  async delete(place: AttachmentKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
     const conversation = await this.parts.conversations.get(place, caller.auth)
     caller.checkCreator(conversation)
     const { workspaceId, conversationId } = conversation
@@ -115,7 +115,7 @@ export class Attachments {
 
   /** Counts an attachment in or out of its conversation, with further writes in one unit. */
   #change(
-    { workspaceId, conversationId }: Pick<ConversationPlace, 'workspaceId' | 'conversationId'>,
+    { workspaceId, conversationId }: Pick<ConversationKey, 'workspaceId' | 'conversationId'>,
     { textChars }: Attachment,
     sign: 1 | -1,
     writes: readonly Write[],

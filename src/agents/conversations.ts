@@ -9,20 +9,20 @@ import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
-import { agentNotFound, conversationNotFound } from './missing.ts'
-import { isSeen, sightOf } from './sight.ts'
+import { conversationVisibility, isConversationVisible } from './conversation-visibility.ts'
+import { agentNotFound, conversationNotFound } from './not-found.ts'
 
-export interface AgentPlace {
+export interface AgentKey {
   readonly workspaceId: string
   readonly agentId: string
 }
 
-export interface ConversationPlace extends AgentPlace {
+export interface ConversationKey extends AgentKey {
   readonly conversationId: string
 }
 
 /** What deletes a conversation with its messages and attachments; it never fails. */
-export function deletionOf({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
+export function conversationDeletion({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
   return [
     ...[tables.messages, tables.attachments, tables.attachmentTexts].map(
       (table): Write => ({
@@ -62,12 +62,12 @@ const orders = {
   },
 } as const
 
-function folded(text: string): string {
+function foldText(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
 function wordsOf(search: string): string[] {
-  return folded(search).split(/\s+/).filter(Boolean)
+  return foldText(search).split(/\s+/).filter(Boolean)
 }
 
 /** What was said to agents, for those who may see it: what others hold is not there. */
@@ -84,7 +84,7 @@ export class Conversations {
     query: ConversationQuery,
     auth: AuthContext,
   ): Promise<RowPage<ConversationRow>> {
-    const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const sight = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
     const [all, own] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
@@ -97,7 +97,7 @@ export class Conversations {
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
     const words = wordsOf(q)
     const isFound = (row: ConversationRow): row is ConversationRow =>
-      words.every(word => folded(row.title ?? '').includes(word))
+      words.every(word => foldText(row.title ?? '').includes(word))
     return pager.filteredPage(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
   }
 
@@ -109,11 +109,11 @@ export class Conversations {
    * @throws conflict                   the id is taken
    */
   async create(
-    { workspaceId, agentId }: AgentPlace,
+    { workspaceId, agentId }: AgentKey,
     { conversationId = newId(), ...fields }: ConversationCreate,
     auth: AuthContext,
   ): Promise<ConversationRow> {
-    const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const sight = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
     if (sight.of === 'nobody')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
@@ -143,7 +143,7 @@ export class Conversations {
    * @throws workspace_not_found, conversation_not_found
    */
   async get(
-    { workspaceId, agentId, conversationId }: Omit<ConversationPlace, 'agentId'> & { agentId?: string },
+    { workspaceId, agentId, conversationId }: Omit<ConversationKey, 'agentId'> & { agentId?: string },
     auth: AuthContext,
   ): Promise<ConversationRow> {
     const [workspace, stored] = await Promise.all([
@@ -151,13 +151,14 @@ export class Conversations {
       this.parts.rows.get(tables.conversations, [workspaceId, conversationId]),
     ])
     const isThere = stored && (agentId === undefined || stored.row.agentId === agentId)
-    if (!isThere || !isSeen(sightOf(workspace, auth), stored.row)) throw conversationNotFound(conversationId)
+    if (!isThere || !isConversationVisible(conversationVisibility(workspace, auth), stored.row))
+      throw conversationNotFound(conversationId)
     return stored.row
   }
 
   /** @throws workspace_not_found, conversation_not_found */
   async update(
-    place: ConversationPlace,
+    place: ConversationKey,
     patch: ConversationPatch,
     auth: AuthContext,
   ): Promise<ConversationRow> {
@@ -172,13 +173,13 @@ export class Conversations {
    * @throws workspace_not_found, conversation_not_found
    * @throws forbidden  another caller began it
    */
-  async delete(place: ConversationPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+  async delete(place: ConversationKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
     const conversation = await this.get(place, caller.auth)
     caller.checkCreator(conversation)
-    await this.parts.rows.atomic(deletionOf(conversation))
+    await this.parts.rows.atomic(conversationDeletion(conversation))
   }
 
-  private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {
+  private async requireAgent({ workspaceId, agentId }: AgentKey): Promise<void> {
     if (!(await this.parts.rows.get(tables.agents, [workspaceId, agentId]))) throw agentNotFound(agentId)
   }
 }

@@ -4,11 +4,11 @@ import type { Message, MessageVersion } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type MessageRow, type MessageVersionRow, tables } from '../storage/tables.ts'
-import { type MessagePlace, questionIdOf, versionsMax } from './chat/replaced.ts'
-import { makeCurrent } from './chat/versions.ts'
-import type { ConversationPlace, Conversations } from './conversations.ts'
-import { isVisible, messageOf } from './messages.ts'
-import { messageNotFound } from './missing.ts'
+import { questionIdOf, type StoredConversationKey, versionsMax } from './chat/current-version.ts'
+import { switchVersion } from './chat/switch-version.ts'
+import type { ConversationKey, Conversations } from './conversations.ts'
+import { isVisible, toMessage } from './messages.ts'
+import { messageNotFound } from './not-found.ts'
 
 /** Rows that are read at once in search of an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
@@ -27,7 +27,7 @@ export class Versions {
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    */
-  async list(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
+  async list(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
     const { rows, conversations } = this.parts
     await conversations.get(place, auth)
     const questionId = await questionIdOf(rows, place, place.messageId)
@@ -44,7 +44,7 @@ export class Versions {
     const inPlace = current[0]?.row ?? only?.row
     const questions = [...kept.map(({ row }) => row), ...(inPlace ? [inPlace] : [])]
     const versionOf = async (question: MessageRow) => ({
-      message: messageOf(question),
+      message: toMessage(question),
       answer: await this.#answerTo(place, question),
       isCurrent: question === inPlace,
     })
@@ -58,7 +58,7 @@ export class Versions {
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    * @throws conflict  no version of the question is in the conversation, or the conversation keeps changing
    */
-  async select(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<Message> {
+  async select(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
     const { rows, conversations } = this.parts
     await conversations.get(place, auth)
     const { messageId } = place
@@ -70,24 +70,27 @@ export class Versions {
       throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
         hint: `Select version ${kept.row.versionId} first.`,
       })
-    if (kept) await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
-    return messageOf(question)
+    if (kept) await switchVersion(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    return toMessage(question)
   }
 
-  async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {
+  async #answerTo(
+    place: StoredConversationKey,
+    question: MessageRow | MessageVersionRow,
+  ): Promise<Message | null> {
     let last: Followers = question
     for (;;) {
       const batch: MessageRow[] = await this.#behind(place, last)
       // A summary of earlier turns can stand between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
-      if (next) return next.role === 'agent' ? messageOf(next) : null
+      if (next) return next.role === 'agent' ? toMessage(next) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
     }
   }
 
   async #behind(
-    { workspaceId, conversationId }: MessagePlace,
+    { workspaceId, conversationId }: StoredConversationKey,
     { versionId, messageTs, messageId }: Followers,
   ): Promise<MessageRow[]> {
     const prefix = [workspaceId, conversationId]

@@ -257,9 +257,9 @@ async function outward<T>(
   { config, environment }: LocalConfig,
   ask: (outbound: Outbound) => Promise<T>,
 ): Promise<T> {
-  const [{ openNetwork }, { openGuard }] = await Promise.all([
+  const [{ openOutboundNetwork: openNetwork }, { openEndpointGuard: openGuard }] = await Promise.all([
     import('../models/outbound.ts'),
-    import('../models/guard.ts'),
+    import('../models/endpoint-guard.ts'),
   ])
   const network = openNetwork({ guard: openGuard(config, environment) })
   try {
@@ -272,7 +272,7 @@ async function outward<T>(
 /** How the chat provider of a configuration answers; undefined where none could be called. */
 export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
   const [{ hasChatProvider }, { probeChatProvider, probe }] = await Promise.all([
-    import('../models/chat/provider.ts'),
+    import('../models/chat/chat-provider.ts'),
     import('../operation/probes.ts'),
   ])
   const { config, environment } = local

@@ -3,13 +3,13 @@ import type { Log } from '../base/log.ts'
 import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
-import type { PassageOps } from './passages.ts'
+import type { PassageOperations } from './passage-operations.ts'
 
 /** Minimum number of chunks for a fit; below it, a fitted space is no better than the placeholder. */
 const fitRecordsMin = 10
 /** Share of unfitted chunks above which a refit starts without waiting for ingest to stop. */
 const unfittedShareMax = 0.2
-const quietMs = 2_000
+const quietPeriodMs = 2_000
 /**
  * Duration of a lease: longer than one step of a fit. Then other processes can take over from a killed one.
  */
@@ -26,11 +26,11 @@ export interface FitProgress {
 
 type OnProgress = (step: FitProgress) => void
 
-interface Parts {
+interface FittingParts {
   /** Store with collections that can be fitted. */
   readonly store: ContentStore
   /** Runs on a separate thread, because a fit takes seconds. */
-  readonly host: OperationHost<PassageOps>
+  readonly host: OperationHost<PassageOperations>
   readonly clock: Clock
   readonly log: Log
   /** Identifies this process as the owner of leases. */
@@ -38,11 +38,11 @@ interface Parts {
 }
 
 /** Result of a fit: the new space is current, another process has the lease, or the fit was abandoned. */
-type Ending = 'done' | 'leased' | 'given up'
+type FitOutcome = 'done' | 'leased' | 'given up'
 
 /** Refits the vector spaces of collections as they grow. */
 export class Fitting {
-  private readonly running = new Map<string, Promise<Ending>>()
+  private readonly running = new Map<string, Promise<FitOutcome>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
   /**
@@ -51,7 +51,7 @@ export class Fitting {
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: FittingParts) {}
 
   isRunning(key: CollectionKey): boolean {
     return this.running.has(collectionKeyText(key))
@@ -61,7 +61,7 @@ export class Fitting {
    * Reacts to a growing collection: fits it at once if many chunks are unfitted, else when ingest has paused.
    */
   grew(key: CollectionKey): void {
-    this.later(key, quietMs)
+    this.later(key, quietPeriodMs)
     this.catchUp(key, unfittedShareMax)
   }
 
@@ -133,7 +133,7 @@ export class Fitting {
     else this.later(key, retryMs)
   }
 
-  private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
+  private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {
     const name = collectionKeyText(key)
     const running = this.last
       .then(() => this.fit(key, onProgress, signal))
@@ -144,13 +144,13 @@ export class Fitting {
     return running
   }
 
-  private failed(key: CollectionKey, error: unknown): Ending {
+  private failed(key: CollectionKey, error: unknown): FitOutcome {
     const isGone = error instanceof WbError && error.code === 'collection_unavailable'
     if (!isGone) this.parts.log.error({ collection: key.name, error }, 'fit failed')
     return 'given up'
   }
 
-  private async fit(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
+  private async fit(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {
     const { owner, host } = this.parts
     const spaces = this.parts.store.fitted
     if (!spaces || this.closed) return 'given up'

@@ -6,8 +6,8 @@ import { limits } from '../contract/limits.ts'
 import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
 import type { Docling } from './parse/docling.ts'
 import { isTextLike, requireText } from './parse/index.ts'
-import type { Extracted } from './parse/parser.ts'
-import type { PassageOps } from './passages.ts'
+import type { ExtractedText } from './parse/parser.ts'
+import type { PassageOperations } from './passage-operations.ts'
 
 /** How attachments are chunked. Without an overlap, the chunks in their order are the text. */
 const attachmentChunks = {
@@ -30,7 +30,7 @@ export class Uploads {
     private readonly parts: {
       readonly docling: Docling
       /** Host for text extraction, which can take long. */
-      readonly index: OperationHost<PassageOps>
+      readonly index: OperationHost<PassageOperations>
     },
   ) {}
 
@@ -80,7 +80,7 @@ export class Uploads {
     return { text, chunkEnds: chunks.map(chunk => (end += chunk.length)) }
   }
 
-  private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<Extracted> {
+  private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<ExtractedText> {
     const extracted = await this.extract(upload.text('parser'), upload.file, signal)
     if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
     return extracted
@@ -90,7 +90,7 @@ export class Uploads {
     parser: IngestForm['parser'],
     file: UploadedFile,
     signal: AbortSignal,
-  ): Promise<Extracted> {
+  ): Promise<ExtractedText> {
     const { docling, index } = this.parts
     const { name, type, path } = file
     const natively = () => index.run('extract', { name, type, path })

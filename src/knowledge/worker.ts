@@ -1,12 +1,12 @@
 import { serveOperations } from '../base/threads.ts'
 import { openEmbeddedStore } from '../storage/open.ts'
-import { passageOps } from './passages.ts'
+import { createPassageOperations } from './passage-operations.ts'
 
 /** Worker thread with its own connection to the store. */
 serveOperations((data: { path: string }) => {
   const opening = openEmbeddedStore({ path: data.path, threads: false, isOpenElsewhere: true })
   return {
-    ops: passageOps(opening.then(store => store.content)),
+    ops: createPassageOperations(opening.then(store => store.content)),
     close: () => opening.then(store => store.close()),
   }
 })

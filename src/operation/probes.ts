@@ -5,8 +5,8 @@ import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Probe } from '../contract/operational.ts'
-import { askForModels } from '../models/catalogue.ts'
-import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
+import { defaultBaseUrl, parseEndpoint } from '../models/endpoint.ts'
+import { requestModels } from '../models/model-catalogue.ts'
 import type { Outbound } from '../models/outbound.ts'
 import { connectionProblemIn } from '../models/provider/connection-problem.ts'
 
@@ -66,8 +66,8 @@ export interface ChatProbeParts {
 export async function probeChatProvider(parts: ChatProbeParts, signal: AbortSignal): Promise<ProbeResult> {
   const { chat, environment, outbound } = parts
   const { provider } = chat
-  const base = chat.baseUrl ?? usualBaseUrl(provider, environment)
-  const answer = await askForModels(outbound, endpointAt(base, provider, '/chat/completions'), signal)
+  const base = chat.baseUrl ?? defaultBaseUrl(provider, environment)
+  const answer = await requestModels(outbound, parseEndpoint(base, provider, '/chat/completions'), signal)
   await discardBody(answer.body)
   return answer.status < 500
     ? { status: 'ok', detail: `${provider} answers` }

@@ -1,7 +1,7 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Clock } from '../base/clock.ts'
 import type { IngestLoad, operation } from '../contract/operational.ts'
-import { hasChatProvider } from '../models/chat/provider.ts'
+import { hasChatProvider } from '../models/chat/chat-provider.ts'
 import type { BuildInfo, Metrics } from './metrics.ts'
 import { type ChatProbeParts, probe, probeChatProvider, probeControlPlane } from './probes.ts'
 import type { RecentErrors } from './recent-errors.ts'

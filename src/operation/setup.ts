@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import { operator } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import { managedKeys, type setup } from '../contract/setup.ts'
-import { hasChatProvider } from '../models/chat/provider.ts'
+import { hasChatProvider } from '../models/chat/chat-provider.ts'
 
 /** Reason why a runtime has no control plane. It is public, so it contains no secrets. */
 export interface BootError {

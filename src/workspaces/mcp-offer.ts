@@ -22,14 +22,14 @@ export interface OfferedTool extends McpTool {
 }
 
 /** What a server said, as much of it as a model is given; no name stands twice. */
-export interface Offer {
+export interface McpOffer {
   readonly tools: readonly OfferedTool[]
   /** Length of it all. */
   readonly chars: number
 }
 
 /** What is kept of a server's answer: copies, as a part of a text keeps all of it in memory. */
-export function offerOf(tools: readonly McpTool[]): Offer {
+export function createOffer(tools: readonly McpTool[]): McpOffer {
   const kept = new Map<string, OfferedTool>()
   let chars = 0
   for (const { name, description, inputSchema } of tools.slice(0, toolsMax)) {
@@ -37,28 +37,28 @@ export function offerOf(tools: readonly McpTool[]): Offer {
     const text = JSON.stringify({
       name,
       description: description.slice(0, descriptionCharsMax),
-      inputSchema: bounded(inputSchema),
+      inputSchema: boundSchema(inputSchema),
     })
     if (chars + text.length > charsMax) break
     chars += text.length
     const tool = JSON.parse(text) as McpTool
-    kept.set(tool.name, { ...tool, hash: hashOf(tool) })
+    kept.set(tool.name, { ...tool, hash: hashTool(tool) })
   }
   return { tools: [...kept.values()], chars }
 }
 
 /** Changes with anything that a model is told of a tool. */
-export function hashOf({ name, description, inputSchema }: McpTool): string {
+export function hashTool({ name, description, inputSchema }: McpTool): string {
   return fingerprintJson({ name, description, inputSchema })
 }
 
 /** What accepting a whole offer comes to. */
-export function pinsOf({ tools }: Offer): Record<string, ReviewedTool> {
+export function reviewAll({ tools }: McpOffer): Record<string, ReviewedTool> {
   return Object.fromEntries(tools.map(({ name, hash, description }) => [name, { hash, description }]))
 }
 
 /** What was accepted of a tool; undefined for one that nobody has seen. */
-export function reviewOf(
+export function reviewedTool(
   reviewed: Readonly<Record<string, ReviewedTool>>,
   name: string,
 ): ReviewedTool | undefined {
@@ -66,7 +66,7 @@ export function reviewOf(
 }
 
 /** A schema that is too long, or not of an object, would be refused by model providers. */
-function bounded(schema: Record<string, unknown>): Record<string, unknown> {
+function boundSchema(schema: Record<string, unknown>): Record<string, unknown> {
   const fits = schema.type === 'object' && JSON.stringify(schema).length <= schemaCharsMax
   return fits ? schema : anyObject
 }

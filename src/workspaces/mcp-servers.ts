@@ -15,14 +15,14 @@ import type {
   Review,
 } from '../contract/mcp-servers.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { McpFailure, type McpTool, notInTime } from '../models/mcp/client.ts'
+import { McpFailure, type McpTool, mcpTimeout } from '../models/mcp/client.ts'
 import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
-import { type Offer, offerOf } from './mcp-offer.ts'
-import { pinFirst, reviewed, stated } from './mcp-pins.ts'
-import { type CallableServer, endsSignIns, type McpSignIns } from './mcp-sign-ins.ts'
+import { createOffer, type McpOffer } from './mcp-offer.ts'
+import { acceptFirstOffer, applyReview, listToolStates } from './mcp-review.ts'
+import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-sign-ins.ts'
 
 /** A server that does not list its tools in this time is given up. */
 const testTimeoutMs = 10_000
@@ -79,7 +79,7 @@ export class McpServers {
     if (heard instanceof McpFailure) {
       const facts = { workspaceId, mcpServerId: row.mcpServerId, error: heard }
       this.parts.log.info(facts, 'a new MCP server could not be asked for its tools')
-    } else if (heard) await pinFirst(rows, row, heard)
+    } else if (heard) await acceptFirstOffer(rows, row, heard)
     return row
   }
 
@@ -113,7 +113,7 @@ export class McpServers {
       return { ...after, reviewedTools: null }
     }
     const changed = await changeRow(rows, tables.mcpServers, key, change, (before, after) =>
-      endsSignIns(before, after) ? [signInsOf(key)] : [],
+      invalidatesSignIns(before, after) ? [signInsOf(key)] : [],
     )
     if ('row' in changed) return changed.row
     throw notFound(mcpServerId)
@@ -162,9 +162,9 @@ export class McpServers {
     const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure) return { items: [], error: errorOf(offer) }
     const isNew = server.reviewedTools === null
-    const row = isNew ? await pinFirst(this.parts.rows, server, offer) : server
+    const row = isNew ? await acceptFirstOffer(this.parts.rows, server, offer) : server
     if (!row) throw notFound(mcpServerId)
-    return { items: stated(row, offer), error: null }
+    return { items: listToolStates(row, offer), error: null }
   }
 
   /**
@@ -187,19 +187,23 @@ export class McpServers {
     const updatedAt = timestamp(clock)
     const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row => {
       if (row.url !== server.url) throw new WbError('conflict', 'the server has another url by now')
-      return { ...row, reviewedTools: reviewed(row, offer, accept), updatedAt }
+      return { ...row, reviewedTools: applyReview(row, offer, accept), updatedAt }
     })
     if (!('row' in changed)) throw notFound(mcpServerId)
-    return { items: stated(changed.row, offer), error: null }
+    return { items: listToolStates(changed.row, offer), error: null }
   }
 
   #callable(server: McpServerRow, auth: AuthContext): CallableServer {
     return this.parts.signIns.callable(server, auth)
   }
 
-  async #offer(server: CallableServer, timeoutMs: number, signal: AbortSignal): Promise<Offer | McpFailure> {
+  async #offer(
+    server: CallableServer,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<McpOffer | McpFailure> {
     const tools = await this.#listed(server, timeoutMs, signal)
-    return tools instanceof McpFailure ? tools : offerOf(tools)
+    return tools instanceof McpFailure ? tools : createOffer(tools)
   }
 
   /** What the server says in time, or why it does not. */
@@ -208,7 +212,7 @@ export class McpServers {
     try {
       return await withTimeout(clock, timeoutMs, until => listTools(server, until), signal)
     } catch (error) {
-      const failure = error instanceof TimedOut ? notInTime(error) : error
+      const failure = error instanceof TimedOut ? mcpTimeout(error) : error
       if (failure instanceof McpFailure) return failure
       throw error
     }

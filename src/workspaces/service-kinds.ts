@@ -23,10 +23,10 @@ export interface AnyService {
 }
 
 /** Fields that the runtime sets on services of any kind. */
-export type Stamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
+export type ServiceStamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
 
 /** A table whose rows bind services of a kind, and its index by workspace and service. */
-interface Binder {
+interface ServiceBinder {
   readonly noun: string
   readonly table: AnyTable
   readonly index: string
@@ -37,9 +37,9 @@ export interface ServiceKind<Row extends AnyService, Create> {
   readonly noun: string
   readonly table: RowTable<Row>
   /** Creates a service, with a new id if the fields have none. */
-  compose(fields: Create, stamps: Stamps): Row
+  compose(fields: Create, stamps: ServiceStamps): Row
   idOf(row: Row): string
-  readonly boundBy: readonly Binder[]
+  readonly boundBy: readonly ServiceBinder[]
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
   /** Fields that stored content depends on. They cannot change while the service is bound. */
@@ -53,11 +53,11 @@ export function serviceNotFound(
   return new WbError(kind.notFound, `${kind.noun} '${id}' not found`)
 }
 
-function byKnowledgeBases(index: string): Binder {
+function byKnowledgeBases(index: string): ServiceBinder {
   return { noun: 'a knowledge base', table: tables.knowledgeBases, index }
 }
 
-function byAgents(index: string): Binder {
+function byAgents(index: string): ServiceBinder {
   return { noun: 'an agent', table: tables.agents, index }
 }
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { anonymousContext, operatorContext, type Subject, verifiedContext } from '../../src/access/subject.ts'
-import { isSeen, sightOf } from '../../src/agents/sight.ts'
+import { conversationVisibility, isConversationVisible } from '../../src/agents/conversation-visibility.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { formOf } from '../harness/agents.ts'
 import { type Opened, open, type Sent } from '../harness/runtime.ts'
@@ -55,7 +55,7 @@ describe('whose conversations a caller sees', () => {
 
   test('with row-level access off, everyone’s', () => {
     for (const auth of [anonymousContext('disabled'), subject({}), operatorContext('any', 'x')])
-      expect(sightOf({ rlacEnabled: false }, auth)).toEqual({ of: 'everyone' })
+      expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ of: 'everyone' })
   })
 
   test.each<[readonly Scope[] | null, string]>([
@@ -66,7 +66,7 @@ describe('whose conversations a caller sees', () => {
     [['manage'], 'everyone'],
     [null, 'everyone'],
   ])('with it on, who holds %j sees those of: %s', (scopes, expected) => {
-    expect(sightOf(on, subject({ scopes })).of).toBe(expected)
+    expect(conversationVisibility(on, subject({ scopes })).of).toBe(expected)
   })
 
   test('with it on, who is no principal sees nobody’s, and nobody sees what belongs to none by being none', () => {
@@ -75,11 +75,13 @@ describe('whose conversations a caller sees', () => {
       anonymousContext('any'),
       subject({ principalId: null }),
     ]) {
-      const sight = sightOf(on, auth)
+      const sight = conversationVisibility(on, auth)
       expect(sight).toEqual({ of: 'nobody' })
-      expect(isSeen(sight, { ownerPrincipalId: null })).toBe(false)
+      expect(isConversationVisible(sight, { ownerPrincipalId: null })).toBe(false)
     }
-    expect(isSeen(sightOf(on, subject({})), { ownerPrincipalId: null })).toBe(false)
+    expect(isConversationVisible(conversationVisibility(on, subject({})), { ownerPrincipalId: null })).toBe(
+      false,
+    )
   })
 })
 

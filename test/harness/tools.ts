@@ -1,6 +1,6 @@
 import { fullVisibility } from '../../src/access/full-visibility.ts'
 import { type AuthContext, anonymousContext, verifiedContext } from '../../src/access/subject.ts'
-import type { Passage, Tool, ToolContext, ToolResult } from '../../src/agents/tools/tool.ts'
+import type { Tool, ToolContext, ToolPassage, ToolResult } from '../../src/agents/tools/tool.ts'
 import { audit } from '../../src/contract/audit.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
@@ -38,7 +38,7 @@ export interface ToolStage extends AgentTools {
   readonly wb: Opened
   readonly workspaceId: string
   /** Passages that were cited, the first as 1. */
-  readonly cited: readonly Passage[]
+  readonly cited: readonly ToolPassage[]
   context(calling?: Calling): ToolContext
   toolsOf(toolIds?: readonly string[]): Promise<readonly Tool[]>
   /** Have the tool of a fresh turn called through the gate. */
@@ -57,8 +57,8 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
     },
   })
   const { workspaceId } = await makeWorkspace(wb)
-  const cited: Passage[] = []
-  const cite = (passage: Passage) => {
+  const cited: ToolPassage[] = []
+  const cite = (passage: ToolPassage) => {
     const known = cited.findIndex(({ chunkId }) => chunkId === passage.chunkId)
     return known >= 0 ? known + 1 : cited.push(passage)
   }

@@ -8,9 +8,9 @@ import {
   destinationOf,
   EndpointGuard,
   EndpointRefused,
-  openGuard,
-  refusalIn,
-} from '../../src/models/guard.ts'
+  endpointRefusalIn,
+  openEndpointGuard,
+} from '../../src/models/endpoint-guard.ts'
 
 const strict = new EndpointGuard({ blocksPrivate: true, exceptions: [] })
 const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
@@ -126,15 +126,15 @@ describe('a guard', () => {
 
   test('its refusal is found in whatever failed of it, and names what to add', () => {
     const refusal = new EndpointRefused(at('fd00::7', 8080), 'private')
-    expect(refusalIn(new TypeError('fetch failed', { cause: refusal }))).toBe(refusal)
-    expect(refusalIn(new TypeError('fetch failed'))).toBeUndefined()
+    expect(endpointRefusalIn(new TypeError('fetch failed', { cause: refusal }))).toBe(refusal)
+    expect(endpointRefusalIn(new TypeError('fetch failed'))).toBeUndefined()
     expect(refusal.hint).toContain('"[fd00::7]:8080" to runtime.allowedEndpoints')
   })
 })
 
 describe('the guard of a configuration', () => {
   const guardOf = (config: object, variables: Record<string, string> = {}) =>
-    openGuard(configSchema.parse({ version: 1, ...config }), createEnvironment(variables))
+    openEndpointGuard(configSchema.parse({ version: 1, ...config }), createEnvironment(variables))
   const isBlocked = (guard: EndpointGuard, host: string, port: number) => {
     try {
       guard.check({ host, port }, ['10.0.0.1'])

@@ -4,8 +4,8 @@ import type { PlaygroundCommand } from '../../src/contract/playground.ts'
 import type { Workspace } from '../../src/contract/workspaces.ts'
 import type { RawCommands } from '../../src/storage/content.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
-import { execute } from '../../src/workspaces/playground.ts'
-import { targetOf } from '../../src/workspaces/playground-command.ts'
+import { executePlaygroundCommand } from '../../src/workspaces/execute-playground-command.ts'
+import { parseTarget } from '../../src/workspaces/playground-command.ts'
 import { dataApi, remoteStore } from '../fakes/data-api.ts'
 import { freshName } from '../harness/place.ts'
 import { type Opened, type Options, open, TestClock } from '../harness/runtime.ts'
@@ -100,7 +100,12 @@ describe('one command', () => {
     const auth = { subject: null } as unknown as AuthContext
     const place = { workspaceId: 'w', kind: 'astra', keyspace: 'ks', ...bound } as unknown as Workspace
     const caller = { auth, signal: leaving.signal }
-    await execute({ stores: { astra }, clock: new TestClock() }, place, find as PlaygroundCommand, caller)
+    await executePlaygroundCommand(
+      { stores: { astra }, clock: new TestClock() },
+      place,
+      find as PlaygroundCommand,
+      caller,
+    )
     leaving.abort()
     expect(seen?.aborted).toBe(true)
   })
@@ -213,7 +218,7 @@ describe('data-plane calls of a workspace whose database is remote', () => {
 
 describe('the target of a command', () => {
   const target = (body: Partial<PlaygroundCommand> & Pick<PlaygroundCommand, 'commandName'>) =>
-    targetOf({ command: { [body.commandName]: {} }, ...body })
+    parseTarget({ command: { [body.commandName]: {} }, ...body })
 
   test.each([
     [{ commandName: 'findCollections' }, { kind: 'collection', name: null }],

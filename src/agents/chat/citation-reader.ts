@@ -31,7 +31,7 @@ const closers = '\n.,;:!?)。，、；：！？）'
 const plain = /[^\n`$\\[【 ]+/y
 
 /** State of the current line. */
-interface Line {
+interface LineState {
   isStart: boolean
   /** No text has followed the head of the line. */
   isBlank: boolean
@@ -40,7 +40,7 @@ interface Line {
   hasDollar: boolean
 }
 
-const newLine = (): Line => ({
+const newLine = (): LineState => ({
   isStart: true,
   isBlank: true,
   isIndented: false,
@@ -49,7 +49,7 @@ const newLine = (): Line => ({
 })
 
 /** Where a run of citations stands. */
-interface Place {
+interface CitationContext {
   /** The line is neither indented code nor contains a dollar sign, which may begin a formula. */
   readonly isProse: boolean
   /** It follows a word or bracket directly, like an array index. */
@@ -59,7 +59,7 @@ interface Place {
 }
 
 /** Length of a piece of the input, and the text that replaces it, if any. */
-interface Step {
+interface ReadStep {
   readonly length: number
   readonly text?: string
 }
@@ -119,7 +119,7 @@ export class CitationReader {
   }
 
   /** Returns undefined if the next step depends on text that has not arrived. */
-  #step(text: string, at: number, isEnd: boolean): Step | undefined {
+  #step(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (this.#line.isStart) return this.#readLineHead(text, at, isEnd)
     const next = text[at]!
     if (next === '\n') return this.#endLine()
@@ -131,13 +131,13 @@ export class CitationReader {
     return { length: 1 }
   }
 
-  #endLine(): Step {
+  #endLine(): ReadStep {
     if (this.#line.isBlank) this.#formula = undefined
     this.#line = newLine()
     return { length: 1 }
   }
 
-  #readLineHead(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readLineHead(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (!isEnd && matchAt(begunLineHead, text, at)) return undefined
     const head = matchAt(lineHead, text, at)![0]
     const from = at + head.length
@@ -161,7 +161,7 @@ export class CitationReader {
   }
 
   /** A formula stands between `$$`, `\[` and `\]`, or `\(` and `\)`; it ends with its paragraph at the latest. */
-  #readFormulaMark(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readFormulaMark(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (at + 1 === text.length && !isEnd) return undefined
     const mark = text.slice(at, at + 2)
     if (mark[0] === '$' && mark !== '$$') {
@@ -174,7 +174,7 @@ export class CitationReader {
     return { length: mark.length }
   }
 
-  #readRun(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readRun(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (!isEnd && matchAt(begunRun, text, at)) return undefined
     const [whole, blanks, groups] = matchAt(run, text, at) as unknown as [string, string, string]
     if (groups === '') return { length: whole.length || 1 }
@@ -191,9 +191,12 @@ export class CitationReader {
   }
 
   /** @returns the groups with known citations as `[1]` and without invented ones */
-  #cleanRun(groups: string, { isProse, isAttached, endsPhrase }: Place): string {
+  #cleanRun(groups: string, { isProse, isAttached, endsPhrase }: CitationContext): string {
     const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.of(number))
-    const parsed = [...groups.matchAll(groupAnywhere)].map(([each]) => ({ each, numbers: numbersOf(each) }))
+    const parsed = [...groups.matchAll(groupAnywhere)].map(([each]) => ({
+      each,
+      numbers: citedNumbers(each),
+    }))
     const hasKnown = parsed.some(({ numbers }) => areKnown(numbers))
     let text = groups
     for (const { each, numbers } of parsed) {
@@ -225,7 +228,7 @@ export class CitationReader {
 const closingMarks: Readonly<Record<string, string>> = { $$: '$$', '\\[': '\\]', '\\(': '\\)' }
 
 /** `[1-3, 5]` is 1, 2, 3 and 5. A range that is no range of passages has a number that no passage has. */
-function numbersOf(group: string): number[] {
+function citedNumbers(group: string): number[] {
   const [listed] = group.slice(1, -1).replace('^', '').split('†')
   return listed!.split(/[,;]/).flatMap(each => {
     const [from, to = from] = each.split(/[-–]/).map(Number) as [number, number?]

@@ -6,12 +6,12 @@ import type { ImageInput } from '../../contract/images.ts'
 import { changeRow, type RowChange } from '../../storage/change-row.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
-import type { ConversationPlace } from '../conversations.ts'
+import type { ConversationKey } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
-import { conversationNotFound, messageNotFound } from '../missing.ts'
+import { conversationNotFound, messageNotFound } from '../not-found.ts'
 import type { ToolResponse } from './history.ts'
+import { switchVersion } from './switch-version.ts'
 import { titleFrom } from './title.ts'
-import { makeCurrent } from './versions.ts'
 
 /** Parts that all turns share. */
 export interface TranscriptParts {
@@ -30,7 +30,7 @@ export interface TranscriptStart {
 }
 
 /** A row as it is said; the rest is added where it is written. */
-type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
+type TranscriptRow = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 
 /**
  * Writes the messages of one turn, in order.
@@ -44,7 +44,7 @@ export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
   readonly #writes: KeyedQueue
-  readonly #place: ConversationPlace
+  readonly #place: ConversationKey
   readonly #questionId: string | undefined
   #lastMs: number
   #user: MessageRow | undefined
@@ -52,7 +52,7 @@ export class Transcript {
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: TranscriptParts, place: ConversationPlace, start: TranscriptStart) {
+  constructor(parts: TranscriptParts, place: ConversationKey, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#writes = parts.writes
@@ -98,7 +98,7 @@ export class Transcript {
   }
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
-  async withdraw(): Promise<void> {
+  async removeQuestion(): Promise<void> {
     const key = this.#keyOf(this.#user!)
     const writes: Write[] = [
       { op: 'delete', table: this.#table, key },
@@ -144,7 +144,7 @@ export class Transcript {
     if (questionId === undefined) return this.failure(content, spoken)
     const answer = this.answerRow(content, spoken)
     const { messageId: versionId } = this.#user!
-    await this.#inTurn(() => makeCurrent(this.#rows, this.#place, { questionId, versionId, answer }))
+    await this.#inTurn(() => switchVersion(this.#rows, this.#place, { questionId, versionId, answer }))
     return answer
   }
 
@@ -162,7 +162,7 @@ export class Transcript {
     return this.#questionId === undefined ? tables.messages : tables.messageVersions
   }
 
-  #row(said: Said): MessageRow {
+  #row(said: TranscriptRow): MessageRow {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
     const { workspaceId, conversationId } = this.#place
     const messageTs = new Date(this.#lastMs).toISOString()
@@ -174,7 +174,7 @@ export class Transcript {
   }
 
   /** Stores a message after the question, which is outside the conversation once another version is current. */
-  async #follow(said: Said, isUntrusted = false): Promise<MessageRow> {
+  async #follow(said: TranscriptRow, isUntrusted = false): Promise<MessageRow> {
     const row = this.#row(said)
     const key = this.#keyOf(this.#user!)
     await this.#write(row, [{ op: 'require', table: this.#table, key }], isUntrusted)

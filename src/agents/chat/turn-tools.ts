@@ -3,12 +3,12 @@ import type { Agent, ToolPermission } from '../../contract/agents.ts'
 import type { Approval, Citation, ToolCall } from '../../contract/chat.ts'
 import type { ToolSpec } from '../../models/chat/completion.ts'
 import type { ConversationRow } from '../../storage/tables.ts'
-import { narrowed } from '../tools/narrow.ts'
+import { narrowTools } from '../tools/narrow-tools.ts'
 import { permissionFor } from '../tools/permission.ts'
-import type { ToolGate } from '../tools/run.ts'
-import { specOf } from '../tools/spec.ts'
-import type { Passage, Tool, ToolContext, ToolResult } from '../tools/tool.ts'
-import { type Approvals, approvedBy, type Question } from './approvals.ts'
+import type { Tool, ToolContext, ToolPassage, ToolResult } from '../tools/tool.ts'
+import type { ToolGate } from '../tools/tool-gate.ts'
+import { toToolSpec } from '../tools/tool-spec.ts'
+import { type ApprovalRequest, type Approvals, approvedTools } from './approvals.ts'
 import type { Citations } from './citations.ts'
 
 /** Tools whose passages ground an answer. @see docs/agents.md#citations */
@@ -35,10 +35,10 @@ export interface TurnToolsParts {
 }
 
 /** What a call came to, and the passages that it found. */
-export interface Served extends ToolResult {
+export interface TurnToolResult extends ToolResult {
   readonly passages: readonly Citation[]
   /** Those that ground the answer. */
-  readonly found: readonly Passage[]
+  readonly found: readonly ToolPassage[]
 }
 
 /** The tools of one turn: what the model is told of them, whether one may run, and its running. */
@@ -55,10 +55,10 @@ export class TurnTools {
   constructor(parts: TurnToolsParts) {
     this.#parts = parts
     this.#hasRead = parts.hasRead
-    this.#approved = approvedBy(parts.conversation, parts.context.caller.auth)
+    this.#approved = approvedTools(parts.conversation, parts.context.caller.auth)
     this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
-    const kept = narrowed(parts.tools, parts.question)
-    this.specs = kept.map(specOf)
+    const kept = narrowTools(parts.tools, parts.question)
+    this.specs = kept.map(toToolSpec)
     this.leftOut = parts.tools.length - kept.length
     if (this.leftOut > 0) this.#reportLeftOut()
   }
@@ -91,11 +91,11 @@ export class TurnTools {
   }
 
   /** What the sender has to be asked before a call runs; nothing where the call needs no answer, or nobody gives one. */
-  questionOn(call: ToolCall, signal: AbortSignal): Question | undefined {
+  questionOn(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
     const { isAsked, approvals, conversation, context } = this.#parts
     const tool = this.#tools.get(call.name)
     if (!tool || !isAsked || this.#permissionOf(tool) !== 'ask') return undefined
-    return approvals.ask({ conversation, tool }, context.caller.auth, signal)
+    return approvals.request({ conversation, tool }, context.caller.auth, signal)
   }
 
   /**
@@ -107,11 +107,11 @@ export class TurnTools {
     call: ToolCall,
     decision: Approval['decision'] | undefined,
     signal: AbortSignal,
-  ): Promise<Served> {
+  ): Promise<TurnToolResult> {
     const { gate, agent, context, citations } = this.#parts
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
-    const cite = (passage: Passage) => {
+    const cite = (passage: ToolPassage) => {
       const number = citations.numberOf(passage)
       passages.push({ ...passage, number })
       return number

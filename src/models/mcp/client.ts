@@ -1,6 +1,6 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
-import { shownPart } from './parts.ts'
+import { shownPart } from './shown-part.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
 
@@ -44,18 +44,18 @@ export function namedCause(error: unknown): Error {
 }
 
 /** The failure of a server that was waited for as long as may be. */
-export function notInTime(cause: unknown): McpFailure {
+export function mcpTimeout(cause: unknown): McpFailure {
   return new McpFailure('timeout', 'The server did not answer in time.', cause)
 }
 
 /** Of all answers of one session. */
-export const answerBytesMax = 2_000_000
+export const sessionBytesMax = 2_000_000
 const toolPagesMax = 20
 /** Of one session: what begins and ends it, its pages, and a few answers to what its server asks. */
-export const requestsMax = 64
+export const sessionRequestsMax = 64
 
 /** What this runtime says of itself to a server. @param mode  how the version of the protocol is agreed upon */
-export function mcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
+export function createMcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
   return new Client(
     { name: 'workbase', version: '1' },
     { versionNegotiation: { mode }, listMaxPages: toolPagesMax },
@@ -63,13 +63,13 @@ export function mcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
 }
 
 /** The tools that the server at the other end offers. */
-export async function toolsOf(client: Client, signal: AbortSignal): Promise<McpTool[]> {
+export async function listToolsOf(client: Client, signal: AbortSignal): Promise<McpTool[]> {
   const { tools } = await client.listTools(undefined, { signal, cacheMode: 'bypass' })
   return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
 }
 
 /** What the server at the other end answers to a call; a refusal is an answer. @see callMcpTool */
-export async function answerTo(
+export async function callToolOf(
   { name, args }: McpCall,
   client: Client,
   signal: AbortSignal,

@@ -19,7 +19,7 @@ export async function* eventData(body: AsyncIterable<Uint8Array>): AsyncGenerato
     } else if (line.startsWith('data:')) {
       data.push(line.slice(line[5] === ' ' ? 6 : 5))
       chars += line.length
-      if (chars > eventCharsMax) throw tooLong()
+      if (chars > eventCharsMax) throw eventTooLong()
     }
   }
   if (data.length > 0) yield data.join('\n')
@@ -40,12 +40,12 @@ async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
       yield rest
       rest = next
     }
-    if (rest.length > eventCharsMax) throw tooLong()
+    if (rest.length > eventCharsMax) throw eventTooLong()
   }
   rest += decoder.decode()
   if (rest !== '') yield rest
 }
 
-function tooLong(): RangeError {
+function eventTooLong(): RangeError {
   return new RangeError(`an event of more than ${eventCharsMax} characters`)
 }

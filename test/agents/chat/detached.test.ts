@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { verifiedContext } from '../../../src/access/subject.ts'
-import { DetachedTurns } from '../../../src/agents/chat/detached.ts'
+import { DetachedTurns } from '../../../src/agents/chat/detached-turns.ts'
 import { eventsOf } from '../../../src/client/events.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'

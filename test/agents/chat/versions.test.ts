@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
+import { readCurrentVersion, readReplacedVersion } from '../../../src/agents/chat/current-version.ts'
+import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
-import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import { KeyedQueue } from '../../../src/base/keyed-queue.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
@@ -283,10 +283,10 @@ test('after any questions, versions and selections, the conversation is that of 
           const kept = [...versions.get(chosen.question)!.keys()]
           const versionId = kept[which % kept.length]!
           leave(index)
-          await makeCurrent(rows, place, { questionId: chosen.question, versionId })
+          await switchVersion(rows, place, { questionId: chosen.question, versionId })
           line = [...line.slice(0, index), ...versions.get(chosen.question)!.get(versionId)!]
         } else {
-          const { questionId } = await readReplaced(rows, place, chosen.id)
+          const { questionId } = await readReplacedVersion(rows, place, chosen.id)
           const id = await say(questionId, what === 'replace')
           const own = [{ id, question: chosen.question }]
           versions.get(chosen.question)!.set(id, own)
@@ -304,7 +304,7 @@ test('after any questions, versions and selections, the conversation is that of 
       expect(questions.map(message => message.row.messageId)).toEqual(line.map(({ id }) => id))
       expect(stored).toHaveLength(2 * line.length)
       for (const { id, question } of line)
-        expect((await readCurrent(rows, place, question)).rows[0].messageId).toBe(id)
+        expect((await readCurrentVersion(rows, place, question)).rows[0].messageId).toBe(id)
     }),
     { numRuns: 60 },
   )

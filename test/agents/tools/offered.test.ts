@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ListRemoteTools } from '../../../src/agents/tools/remote.ts'
+import type { ListRemoteTools } from '../../../src/agents/tools/remote-tools.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { McpTool } from '../../../src/models/mcp/client.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'

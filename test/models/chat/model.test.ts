@@ -4,7 +4,7 @@ import { type ConfigEnvironment, createEnvironment } from '../../../src/config/c
 import { readManagedEnv, writeManagedEnv } from '../../../src/config/managed-env.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import type { LlmService } from '../../../src/contract/services.ts'
-import type { ChatModel } from '../../../src/models/chat/model.ts'
+import type { ChatModel } from '../../../src/models/chat/chat-model.ts'
 import { type Models, openModels } from '../../../src/models/open.ts'
 import { type ChatServer, startChatServer } from '../../fakes/chat-server.ts'
 import { scratchDir } from '../../harness/runtime.ts'

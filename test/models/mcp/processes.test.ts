@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createEnvironment } from '../../../src/config/config-environment.ts'
-import { McpProcesses } from '../../../src/models/mcp/processes.ts'
+import { McpProcesses } from '../../../src/models/mcp/mcp-processes.ts'
 import { scratchDir, TestClock, until } from '../../harness/runtime.ts'
 
 test('what a program writes to its standard error is in the log: bounded, and without secrets', async () => {
