@@ -39,7 +39,7 @@ export default class Logout extends WbCommand {
       this.output.note(`  ✓ signed out of ${plainLine(runtime)}, where you were ${plainLine(who)}`)
     if (logins.length === 0 && orphans.length === 0)
       this.output.note(
-        flags.all ? '  nobody is signed in' : `  nobody is signed in to ${runtimeKey(this.profile)}`,
+        flags.all ? '  no caller is signed in' : `  no caller is signed in to ${runtimeKey(this.profile)}`,
       )
     if (this.profile.urlFrom === 'profile')
       this.output.note(

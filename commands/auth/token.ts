@@ -19,7 +19,7 @@ export default class AuthToken extends WbCommand {
       throw new UsageError('the token would stand in this terminal for all to read', ['wb auth token --yes'])
     const token = await this.session.token()
     if (token === undefined)
-      throw new WbError('unauthorized', `nobody is signed in to ${runtimeKey(this.profile)}`, {
+      throw new WbError('unauthorized', `no caller is signed in to ${runtimeKey(this.profile)}`, {
         next: [loginLine(this.profile)],
       })
     if (this.output.json) this.output.value({ token })

@@ -44,13 +44,13 @@ const unauthorized = {
 const setupUnauthorized: AccessDecision = {
   allow: false,
   code: 'unauthorized',
-  message: 'a runtime is set up with its bootstrap token',
-  hint: 'Send the bootstrap token; none is needed on this machine where auth.mode is disabled.',
+  message: 'setting up the runtime needs its bootstrap token',
+  hint: 'Send the bootstrap token. On this machine, none is needed while auth.mode is disabled.',
 }
 
 const ownerUnauthorized: AccessDecision = {
   ...unauthorized,
-  hint: 'Whoever owns the data directory does it in process, with --as-operator; others sign in.',
+  hint: 'The owner of the data directory can run this in process with --as-operator. Other callers must sign in.',
 }
 
 /**
@@ -94,8 +94,8 @@ function isWorkspaceRule(rule: Access): rule is WorkspaceAccess {
 /** @see docs/requirements.md#S5.4-02 */
 function decideRuntimeAccess({ workspaceScopes }: Subject): AccessDecision {
   return workspaceScopes
-    ? forbidden('this operation is for subjects of the whole runtime', {
-        hint: 'No key reaches further than its workspace: use the bootstrap token, or a sign-in for all workspaces.',
+    ? forbidden('this operation needs access to the whole runtime', {
+        hint: 'An API key is limited to its workspace. Use the bootstrap token, or a sign-in with access to all workspaces.',
       })
     : allowed
 }
@@ -116,10 +116,7 @@ function decideOwnerAccess(subject: Subject): AccessDecision {
  *
  * @see docs/security.md#rule-17
  */
-function decideSetupAccess(
-  { origin }: AccessRequest,
-  { subject, mode }: AuthContext,
-): AccessDecision {
+function decideSetupAccess({ origin }: AccessRequest, { subject, mode }: AuthContext): AccessDecision {
   if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : setupUnauthorized
   const isAtHand = origin?.isLocal === true && !origin.hasCredential
   return mode === 'disabled' && isAtHand ? allowed : setupUnauthorized
@@ -157,7 +154,7 @@ function forbidden(message: string, more: { hint: string; requiredScope?: Scope 
 
 function missingScope(scope: Scope): AccessDecision {
   return forbidden(`authenticated subject is missing required scope '${scope}'`, {
-    hint: `Ask for a key with the scope ${scope}.`,
+    hint: `Use an API key with the scope ${scope}, or ask a workspace administrator for one.`,
     requiredScope: scope,
   })
 }

@@ -15,18 +15,18 @@ import { conversationDeletion } from './conversations.ts'
 import { agentNotFound } from './not-found.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
-/** Conversations that one unit deletes. */
+/** Maximum number of conversations deleted in one transaction. */
 const conversationsPerUnit = 200
-/** Each but the last was overtaken by somebody who began another conversation. */
+/** Maximum number of attempts to delete an agent; each new conversation requires another one. */
 const deleteAttemptsMax = 1_000
 
-/** A service that an agent binds: the check that it is there, and what is said when it is not. */
+/** A service that an agent uses: the check that it exists, and the error if it does not. */
 interface ServiceBinding {
   readonly check: Write
   readonly missing: WbError
 }
 
-/** Who answers: a prompt, a model, and what it may use. */
+/** Agents of workspaces: their prompts, models, knowledge bases and tools. */
 export class Agents {
   constructor(
     private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; tools: Pick<Toolbox, 'require'> },
@@ -40,7 +40,7 @@ export class Agents {
 
   /**
    * @throws workspace_not_found
-   * @throws llm_service_not_found, reranking_service_not_found  it would bind what is not there
+   * @throws llm_service_not_found, reranking_service_not_found  a service of the agent does not exist
    * @throws agent_tool_unresolved                               the workspace does not offer some of its tools
    * @throws conflict                                            the id is taken
    */
@@ -56,7 +56,7 @@ export class Agents {
   }
 
   /**
-   * Create an agent from a template, bound to the first LLM service of the workspace if there is one.
+   * Creates an agent from a template, bound to the first LLM service of the workspace if there is one.
    *
    * @throws workspace_not_found, agent_template_not_found
    * @throws llm_service_not_found  the service was deleted meanwhile
@@ -81,7 +81,7 @@ export class Agents {
   }
 
   /**
-   * Change some fields. Tools that the agent already names stay, whether or not they are offered now.
+   * Changes some fields. Tools that the agent already lists are kept, even if they are not available now.
    *
    * @throws workspace_not_found, agent_not_found
    * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
@@ -109,12 +109,12 @@ export class Agents {
   }
 
   /**
-   * Delete an agent with its conversations and their messages. The agent goes last, so that a delete that fails can be
-   * sent again.
+   * Deletes an agent with its conversations and their messages. The agent is deleted last, so a failed request can
+   * be repeated.
    *
-   * @returns the agent that was
+   * @returns the deleted agent
    * @throws workspace_not_found, agent_not_found
-   * @throws conflict  others kept beginning conversations
+   * @throws conflict  new conversations kept arriving
    */
   async delete(workspaceId: string, agentId: string): Promise<Agent> {
     const { rows } = this.parts

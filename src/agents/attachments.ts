@@ -15,7 +15,7 @@ import { type ConversationRow, tables } from '../storage/tables.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
 import { attachmentNotFound, conversationNotFound } from './not-found.ts'
 
-/** Place of an attachment. */
+/** IDs that locate an attachment. */
 export interface AttachmentKey extends ConversationKey {
   readonly attachmentId: string
 }
@@ -65,7 +65,7 @@ export class Attachments {
   /**
    * Attaches a file.
    *
-   * @throws conversation_not_found     it was deleted in the meantime
+   * @throws conversation_not_found     the conversation was deleted in the meantime
    * @throws attachment_limit_exceeded  with it, the conversation would have too many attachments, or too much text
    * @throws conflict                   the conversation keeps changing
    */

@@ -3,16 +3,16 @@ import { grantsScope } from '../contract/scopes.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import type { ConversationRow } from '../storage/tables.ts'
 
-/** Whose conversations a caller sees: everyone's, those of one principal, or nobody's. */
+/** Conversations that a caller can see: all, those of one principal, or none. */
 export type ConversationVisibility =
-  | { readonly of: 'everyone' | 'nobody' }
+  | { readonly of: 'all' | 'none' }
   | { readonly of: 'principal'; readonly id: string }
 
 /**
- * Whose conversations a caller sees in a workspace. The only place that decides it.
+ * Returns the conversations that a caller can see in a workspace. Only this function decides it.
  *
- * With row-level access on, they are for the principal who began them, and for holders of `manage:access`; a caller
- * whom nobody vouches for is no principal, even where it passes every gate.
+ * With row-level access, a conversation is visible to the principal who began it and to holders of `manage:access`.
+ * An anonymous caller is not a principal, so it sees none.
  *
  * @see docs/decisions/conversations.md
  */
@@ -20,16 +20,16 @@ export function conversationVisibility(
   { rlacEnabled }: Pick<Workspace, 'rlacEnabled'>,
   { subject }: AuthContext,
 ): ConversationVisibility {
-  if (!rlacEnabled) return { of: 'everyone' }
-  if (!subject) return { of: 'nobody' }
-  if (grantsScope(subject.scopes, 'manage:access')) return { of: 'everyone' }
-  return subject.principalId === null ? { of: 'nobody' } : { of: 'principal', id: subject.principalId }
+  if (!rlacEnabled) return { of: 'all' }
+  if (!subject) return { of: 'none' }
+  if (grantsScope(subject.scopes, 'manage:access')) return { of: 'all' }
+  return subject.principalId === null ? { of: 'none' } : { of: 'principal', id: subject.principalId }
 }
 
-/** Whether a conversation is among them. */
+/** Returns true if the caller can see a conversation. */
 export function isConversationVisible(
-  sight: ConversationVisibility,
+  visibility: ConversationVisibility,
   { ownerPrincipalId }: Pick<ConversationRow, 'ownerPrincipalId'>,
 ): boolean {
-  return sight.of === 'principal' ? ownerPrincipalId === sight.id : sight.of === 'everyone'
+  return visibility.of === 'principal' ? ownerPrincipalId === visibility.id : visibility.of === 'all'
 }

@@ -21,7 +21,7 @@ export interface ConversationKey extends AgentKey {
   readonly conversationId: string
 }
 
-/** What deletes a conversation with its messages and attachments; it never fails. */
+/** Returns the writes that delete a conversation with its messages and attachments. They never fail. */
 export function conversationDeletion({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
   return [
     ...[tables.messages, tables.attachments, tables.attachmentTexts].map(
@@ -70,7 +70,7 @@ function wordsOf(search: string): string[] {
   return foldText(search).split(/\s+/).filter(Boolean)
 }
 
-/** What was said to agents, for those who may see it: what others hold is not there. */
+/** Conversations with agents. Those that the caller cannot see count as missing. */
 export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
@@ -102,10 +102,10 @@ export class Conversations {
   }
 
   /**
-   * Begin one; it is the caller's.
+   * Creates a conversation that belongs to the caller.
    *
    * @throws workspace_not_found, agent_not_found
-   * @throws policy_principal_required  nobody could see it: row-level access is on, and the caller is no principal
+   * @throws policy_principal_required  row-level access is on, and the caller is not a principal, so the conversation would be invisible
    * @throws conflict                   the id is taken
    */
   async create(
@@ -138,7 +138,7 @@ export class Conversations {
   }
 
   /**
-   * One of a workspace, or of one agent in it.
+   * Returns a conversation of a workspace, or of one agent in it.
    *
    * @throws workspace_not_found, conversation_not_found
    */

@@ -10,7 +10,7 @@ import { type MessageImageRow, type MessageRow, tables } from '../storage/tables
 import type { ConversationKey, Conversations } from './conversations.ts'
 import { messageNotFound } from './not-found.ts'
 
-/** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
+/** A row that users can read. Tool calls and results are visible to the model and the runtime only. */
 type VisibleRow = MessageRow & { role: Message['role'] }
 
 /** Fields of a message that most messages leave empty. */
@@ -28,14 +28,14 @@ export function isVisible(row: MessageRow): row is VisibleRow {
   return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
 }
 
-/** What was said in conversations, to those who see the conversation. */
+/** Messages of conversations that the caller can see. */
 export class Messages {
   constructor(
     private readonly parts: { rows: RowStore; pager: Pager; conversations: Pick<Conversations, 'get'> },
   ) {}
 
   /**
-   * In the order in which it was said.
+   * Lists messages, oldest first.
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
@@ -100,7 +100,7 @@ export function imagesField(images: readonly ImageInput[]): Pick<MessageRow, 'im
   }
 }
 
-/** A row as it is read. Results of tools are never read. */
+/** Returns a row as the API shows it. */
 export function toMessage(row: MessageRow): Message {
   const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId, images } = row
   const role = row.role as Message['role']

@@ -55,7 +55,7 @@ export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly uploads: Pick<Uploads, 'readAttachment'>
 }
 
-/** Everything about agents, by topic, and what a turn of theirs runs tools with. */
+/** Opens agents and conversations, with route handlers by topic. */
 export function openAgents(parts: AgentParts) {
   const { models, reads } = parts
   const { tools: settings, systemPrompt, retrievalK } = parts.settings

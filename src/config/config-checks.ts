@@ -167,7 +167,7 @@ function accessWarnings(config: Config): ConfigProblem[] {
     ...problemIf(
       runtime.trustProxyHeaders === true && !isLoopback(runtime.host),
       'runtime.trustProxyHeaders',
-      'is true: whoever reaches this port may write any address, host and scheme; list the addresses of the proxies',
+      'is true: any client that can reach this port can forge its address, host and scheme. List the addresses of your proxies instead',
     ),
   ]
 }
@@ -177,7 +177,10 @@ function signInWarnings({ runtime: { publicOrigin }, auth }: Config): ConfigProb
   if (!oidc) return []
   if (!usesOidc(auth))
     return [
-      { key: 'auth.oidc', message: `has no effect while auth.mode is ${mode}: nobody signs in with it` },
+      {
+        key: 'auth.oidc',
+        message: `has no effect while auth.mode is ${mode}, so no caller can sign in with it`,
+      },
     ]
   if (!oidc.client || publicOrigin === null) return []
   const site = new URL(publicOrigin)
@@ -185,12 +188,12 @@ function signInWarnings({ runtime: { publicOrigin }, auth }: Config): ConfigProb
     ...problemIf(
       new URL(oidc.client.redirectPath, site).origin !== site.origin,
       'auth.oidc.client.redirectPath',
-      'leads to another origin than runtime.publicOrigin',
+      'has another origin than runtime.publicOrigin',
     ),
     ...problemIf(
       isUnencryptedRemote(site),
       'runtime.publicOrigin',
-      'is http: whoever listens on the way can take a session over',
+      'is http, so sessions can be stolen on the network; use https',
     ),
   ]
 }

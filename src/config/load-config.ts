@@ -133,7 +133,7 @@ function applyEnvironment(
   if (!log) return
   const level = logLevels.find(known => known === log.level)
   if (!level) {
-    warnings.push(`${log.name} is none of ${logLevels.join(', ')} and is ignored`)
+    warnings.push(`${log.name} is ignored, because it is not one of ${logLevels.join(', ')}`)
     return
   }
   config.runtime.logLevel = level

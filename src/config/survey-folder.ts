@@ -83,7 +83,7 @@ function dataDirectoryValues(path: string): RiskyValues | undefined {
   if (!stats) return undefined
   if (!stats.isDirectory()) throw untrustable(path, 'is no folder')
   if (!isOwnedAndUnshared(stats))
-    throw untrustable(path, 'belongs to somebody else, or others may write to it')
+    throw untrustable(path, 'belongs to another user, or other users can write to it')
   for (const name of ownFiles) requireOwnFile(path, name)
   const store = join(path, 'workbase.db')
   if (!plainFileStats(store)) return { store: 'none' }

@@ -208,7 +208,7 @@ export const mcpServers = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/test-connection',
     summary: 'Connect to an MCP server and list its tools',
-    description: 'Answers 200 whether or not the server can be reached; `error` says what stands in the way.',
+    description: 'Answers 200 whether or not the server can be reached; `error` contains the reason.',
     access: member(null),
     replies: { 200: McpTest },
     errors,
@@ -218,7 +218,7 @@ export const mcpServers = {
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/tools',
     summary: 'List what an MCP server offers, and which of it was accepted',
     description:
-      'The tools that a server offers when it is first heard are accepted; one that is new or that changes later waits for a review. Answers 200 whether or not the server can be reached; `error` says what stands in the way.',
+      'The tools that a server offers when it first answers are accepted. New and changed tools need a review. Answers 200 whether or not the server can be reached; `error` contains the reason.',
     access: member(null),
     replies: { 200: McpServerTools },
     errors,

@@ -34,8 +34,8 @@ export const mcp = {
   listen: route({
     method: 'GET',
     path,
-    summary: 'Listen for what MCP servers tell unasked',
-    description: `${stateless} Nothing is told in this version. \`Accept\` must name \`text/event-stream\`.`,
+    summary: 'Open the event stream of an MCP server',
+    description: `${stateless} This version sends no events. \`Accept\` must name \`text/event-stream\`.`,
     access,
     replies: { 200: 'text/event-stream' },
     errors,

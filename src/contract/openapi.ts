@@ -18,7 +18,7 @@ const sharedFailures = {
   413: 'The body is too large.',
   422: 'The request is understood and cannot be carried out.',
   429: 'Too many requests; wait for the seconds in `Retry-After`.',
-  500: 'The runtime failed; the request id leads to the log.',
+  500: 'The runtime failed; find the request ID in the log.',
 } as const
 
 /**

@@ -19,7 +19,7 @@ export const sampling = {
     .min(1)
     .max(limits.stopSequences)
     .nullable()
-    .meta({ description: 'texts that end the answer; null is none' }),
+    .meta({ description: 'texts that end the answer; null for no such text' }),
 }
 
 /** Like {@link sampling}, for stored records. Records of earlier releases lack the fields. */

@@ -162,7 +162,7 @@ function originRefused(arrival: OriginFacts): WbError {
  */
 function refusalReason({ origin, fetchSite, referer }: OriginFacts): string {
   if (origin !== null) return `the Origin is ${originOfUrl(origin) || 'none'}`
-  if (fetchSite !== null) return 'Sec-Fetch-Site tells of another site'
+  if (fetchSite !== null) return 'Sec-Fetch-Site names another site'
   return referer === null
     ? 'a cookie came without Origin or Referer'
     : `the Referer is of ${originOfUrl(referer) || 'no origin'}`

@@ -44,7 +44,7 @@ export class KnowledgeBaseCreator {
     if (body.vectorCollection)
       throw new WbError(
         'vector_collection_not_allowed',
-        'vectorCollection: a new knowledge base makes a collection of its own',
+        'vectorCollection: a new knowledge base creates its own collection',
         { hint: 'Leave vectorCollection out, or send attach=true to adopt a collection.' },
       )
     const { workspace, store } = await this.open(workspaceId)

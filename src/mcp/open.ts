@@ -49,8 +49,8 @@ export function openMcp(parts: McpParts) {
 
   async function answered(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
     if (!settings.enabled)
-      throw new WbError('not_found', 'this runtime serves no tools by MCP', {
-        hint: 'Whoever runs it can set mcp.enabled in its configuration.',
+      throw new WbError('not_found', 'this runtime does not serve tools over MCP', {
+        hint: 'An operator can set mcp.enabled in the configuration.',
       })
     await requireWorkspace(parts.rows, workspaceId)
     requireTokenScope(message, { workspaceId, caller }, parts.askForScope)

@@ -20,8 +20,8 @@ export interface Destination {
 type RefusalReason = Exclude<AddressRange, 'public'> | 'unsaid'
 
 const refusalTexts: Readonly<Record<RefusalReason, string>> = {
-  forbidden: "leads to a link-local address or to a cloud's metadata service",
-  private: 'leads to a private address',
+  forbidden: "resolves to a link-local address or a cloud's metadata service",
+  private: 'resolves to a private address',
   unsaid: 'has no address, or one that may not be dialled',
 }
 

@@ -59,8 +59,8 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
     },
     restart() {
       if (!parts.restart)
-        throw new WbError('setup_restart_unavailable', 'nobody here would open the runtime anew')
-      log.info({}, 'a restart was asked for')
+        throw new WbError('setup_restart_unavailable', 'this process cannot restart the runtime')
+      log.info({}, 'a restart was requested')
       parts.restart()
       return {
         status: 202,

@@ -69,7 +69,7 @@ root_agent = Agent(
 )
 `,
       docsUrl: 'https://google.github.io/adk-docs/',
-      notes: 'Save it as agent.py in a folder of its own, and start it with "adk run FOLDER".',
+      notes: 'Save it as agent.py in a new folder, and start it with "adk run FOLDER".',
     },
     {
       id: 'microsoft-agent-framework',

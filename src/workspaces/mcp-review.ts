@@ -6,10 +6,10 @@ import { type McpServerRow, type ReviewedTool, tables } from '../storage/tables.
 import { type McpOffer, reviewAll, reviewedTool } from './mcp-offer.ts'
 
 /**
- * Take what a server offers as it is, where nothing of it was reviewed before: trust on first use. An offer of another
- * address than the server now has is not taken.
+ * Accepts all tools of a server that was never reviewed: trust on first use. An offer from an earlier URL of the server
+ * is ignored.
  *
- * @returns the server as it now stands; undefined when it is gone
+ * @returns the updated server; undefined if it was deleted
  */
 export async function acceptFirstOffer(
   rows: RowStore,
@@ -23,9 +23,9 @@ export async function acceptFirstOffer(
 }
 
 /**
- * What stands accepted once some tools of an offer are.
+ * Returns the review after accepting some tools of an offer.
  *
- * @throws conflict  the server does not offer one of them, or not as it is accepted
+ * @throws conflict  the server does not offer one of them, or its description has changed
  */
 export function applyReview(
   { reviewedTools }: McpServerRow,
@@ -43,7 +43,7 @@ export function applyReview(
   return Object.fromEntries([...Object.entries(reviewedTools ?? {}), ...accepted])
 }
 
-/** The tools of an offer in its order, then those that are gone, each with where it stands. */
+/** Returns the tools of an offer in its order, then removed tools, each with its review state. */
 export function listToolStates(
   { reviewedTools, allowedTools }: McpServerRow,
   { tools }: McpOffer,

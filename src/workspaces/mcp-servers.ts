@@ -24,9 +24,9 @@ import { createOffer, type McpOffer } from './mcp-offer.ts'
 import { acceptFirstOffer, applyReview, listToolStates } from './mcp-review.ts'
 import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-sign-ins.ts'
 
-/** A server that does not list its tools in this time is given up. */
+/** Timeout for a test to list the tools of a server. */
 const testTimeoutMs = 10_000
-/** Of a server that is added: one that says nothing for as long is heard later. */
+/** Timeout for a new server to list its tools; after it, they are accepted when it first answers. */
 const firstTimeoutMs = 5_000
 
 export interface McpServersParts {
@@ -36,19 +36,19 @@ export interface McpServersParts {
   readonly log: Log
   /** @throws validation_error  at the field, for a URL that may not be called */
   readonly checkUrl: (field: string, url: string) => void
-  /** Ask a server for its tools. @throws McpFailure */
+  /** Requests the tools of a server. @throws McpFailure */
   readonly listTools: (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
   readonly signIns: Pick<McpSignIns, 'callable'>
 }
 
-/** The caller that a server is asked for. */
+/** The caller on whose behalf a server is contacted. */
 type ServerCaller = Pick<Caller, 'auth' | 'signal'>
 
 /** The MCP servers whose tools agents of a workspace may call. @see docs/tool-servers.md */
 export class McpServers {
   constructor(private readonly parts: McpServersParts) {}
 
-  /** By id. @throws workspace_not_found, invalid_cursor */
+  /** Lists servers by ID. @throws workspace_not_found, invalid_cursor */
   async list(workspaceId: string, query: PageQuery): Promise<RowPage<McpServerRow>> {
     const { rows, pager } = this.parts
     await requireWorkspace(rows, workspaceId)
@@ -56,8 +56,8 @@ export class McpServers {
   }
 
   /**
-   * What the server offers now is taken as it is; of one that cannot be asked, or that callers sign in to, what it offers
-   * when it is first heard.
+   * Creates a server and accepts its current tools. If it cannot be reached, or callers sign in to it, its tools are
+   * accepted when it first answers.
    *
    * @throws workspace_not_found, validation_error
    */
@@ -92,7 +92,7 @@ export class McpServers {
   }
 
   /**
-   * A change of the URL discards the review of its tools, and a change of the URL or of the OAuth client ends all
+   * Changes some fields. A change of the URL discards the review of its tools, and a change of the URL or of the OAuth client ends all
    * sign-ins. A client that sends back the URL as it was shown keeps the stored
    * URL, including its hidden values.
    *
@@ -130,7 +130,7 @@ export class McpServers {
     if (!outcome.ok) throw notFound(mcpServerId)
   }
 
-  /** Connect and list the tools. @throws workspace_not_found, mcp_server_not_found */
+  /** Connects to a server and lists its tools. @throws workspace_not_found, mcp_server_not_found */
   async test(workspaceId: string, mcpServerId: string, { auth, signal }: ServerCaller): Promise<McpTest> {
     const { clock } = this.parts
     const server = await this.get(workspaceId, mcpServerId)
@@ -148,8 +148,8 @@ export class McpServers {
   }
 
   /**
-   * What the server offers now, against what was accepted of it. A server that is heard for the first time is taken as
-   * it is.
+   * Compares the current tools of a server with the accepted ones. When a server answers for the first time, its tools
+   * are accepted.
    *
    * @throws workspace_not_found, mcp_server_not_found
    */
@@ -168,10 +168,10 @@ export class McpServers {
   }
 
   /**
-   * Accept some of what the server offers now.
+   * Accepts some of the current tools of a server.
    *
    * @throws workspace_not_found, mcp_server_not_found
-   * @throws conflict  the server cannot be asked, or offers something else by now
+   * @throws conflict  the server cannot be reached, or its tools have changed
    */
   async review(
     workspaceId: string,
@@ -206,7 +206,7 @@ export class McpServers {
     return tools instanceof McpFailure ? tools : createOffer(tools)
   }
 
-  /** What the server says in time, or why it does not. */
+  /** Requests the tools of a server. Returns the failure if there is one. */
   async #listed(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
     const { clock, listTools } = this.parts
     try {

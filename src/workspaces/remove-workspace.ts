@@ -5,7 +5,7 @@ import type { Workspace } from '../contract/workspaces.ts'
 import type { AnyTable, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** Removes one kind of thing that a workspace owns; run again after a failure it finishes the rest. */
+/** Removes one kind of content of a workspace. After a failure, it can be run again. */
 export type PurgeStep = (workspace: Workspace) => Promise<void>
 
 interface RemoveWorkspaceParts {
@@ -14,26 +14,25 @@ interface RemoveWorkspaceParts {
   readonly purge: readonly PurgeStep[]
 }
 
-/** Each purge but the last was overtaken by somebody who went on making things. */
+/** Maximum number of attempts; content that is created meanwhile requires another one. */
 const purgeAttemptsMax = 8
 
-/** Its knowledge bases go before, with their collections; its trail tells of its end. */
+/** Tables that are not deleted here: knowledge bases are purged earlier with their collections, the audit trail remains. */
 const survivingTables: ReadonlySet<AnyTable> = new Set([tables.knowledgeBases, tables.audit])
 
-/** Tables whose rows go with their workspace: all that are listed by it. */
+/** Tables whose rows are deleted with their workspace. */
 const ownedTables = (Object.values(tables) as AnyTable[]).filter(
   table => 'byWorkspace' in table.indexes && !survivingTables.has(table),
 )
 
 /**
- * Delete a workspace and all that it owns, in units that each leave it whole: the knowledge bases one by one with their
- * collections, then everything else with its own row. What failed half-way can be sent again, and goes on where it
- * stopped.
+ * Deletes a workspace and its content: first each knowledge base with its collection, then everything else in one
+ * transaction. A failed deletion can be repeated, and continues where it stopped.
  *
- * @param record  of the audit trail, kept by the last unit
- * @throws control_plane_unavailable   it could not be recorded; nothing was deleted
- * @throws driver_unavailable, workspace_misconfigured  its collections are out of reach
- * @throws cascade_incomplete          something is left, and with it the workspace
+ * @param record  audit record, stored by the last transaction
+ * @throws control_plane_unavailable   the audit record cannot be stored; nothing was deleted
+ * @throws driver_unavailable, workspace_misconfigured  its store cannot be reached
+ * @throws cascade_incomplete          some content could not be deleted, so the workspace remains
  */
 export async function removeWorkspace(
   { rows, log, purge }: RemoveWorkspaceParts,
@@ -62,7 +61,7 @@ export async function removeWorkspace(
   }
 }
 
-/** Refused while there is a knowledge base, as its collection would be left behind. */
+/** Returns the writes of the last transaction. They fail while there is a knowledge base, whose collection would remain. */
 function lastUnitWrites(workspaceId: string): Write[] {
   const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
   return [

@@ -56,7 +56,7 @@ export class SecretReleases {
     const normal = normalizeReleasable(ref, policy)
     if (normal === undefined)
       throw new WbError('validation_error', `ref: ${ref} is a secret that no record may use`, {
-        hint: 'Secrets of the configuration itself stay its own; store the key under a name of its own.',
+        hint: 'Secrets of the configuration are not available to records. Store the key under another name.',
       })
     const releaseId = releaseIdOf(normal, host, workspaceId)
     const release = { releaseId, ref: normal, host, workspaceId, createdAt: timestamp(clock) }

@@ -95,8 +95,8 @@ type Name = keyof typeof callers
 const yes = 'yes'
 const unknown = 'this route needs a signed-in caller'
 const reach = 'authenticated subject has no access to this workspace'
-const noSetup = 'a runtime is set up with its bootstrap token'
-const runtime = 'this operation is for subjects of the whole runtime'
+const noSetup = 'setting up the runtime needs its bootstrap token'
+const runtime = 'this operation needs access to the whole runtime'
 const lacks = (missing: string) => `authenticated subject is missing required scope '${missing}'`
 const outside = { stranger: reach, nowhere: reach }
 
@@ -264,7 +264,7 @@ describe('pass', () => {
     expect(() => authorize(demand, callers.reader)).toThrow(
       expect.objectContaining({
         code: 'forbidden',
-        hint: 'Ask for a key with the scope write:kb.',
+        hint: 'Use an API key with the scope write:kb, or ask a workspace administrator for one.',
         facts: expect.objectContaining({ requiredScope: 'write:kb' }),
       }),
     )

@@ -236,7 +236,7 @@ describe('wb audit list', () => {
       'admin (key)',
       'auth.api_denied',
       'denied',
-      'this operation is for subjects of the whole runtime',
+      'this operation needs access to the whole runtime',
     ])
   })
 

@@ -424,7 +424,7 @@ describe('what is said although it may be meant', () => {
     const { auth } = withClient({ clientSecretRef: 'env:NONE' })
     for (const mode of ['disabled', 'apiKey'])
       expect(warningsOf({ auth: { ...auth, mode, ...rejecting } })).toContain(
-        `auth.oidc has no effect while auth.mode is ${mode}: nobody signs in with it`,
+        `auth.oidc has no effect while auth.mode is ${mode}, so no caller can sign in with it`,
       )
   })
 
@@ -461,7 +461,7 @@ describe('what is said although it may be meant', () => {
       })
     expect(at('https://wb.example', { redirectPath: 'https://wb.example/cb' })).toEqual([])
     expect(at('https://wb.example', { redirectPath: 'https://other.example/cb' })).toEqual([
-      'auth.oidc.client.redirectPath leads to another origin than runtime.publicOrigin',
+      'auth.oidc.client.redirectPath has another origin than runtime.publicOrigin',
     ])
     expect(at('http://wb.example')).toEqual([expect.stringMatching(/^runtime\.publicOrigin is http: /)])
     expect(at('http://localhost:8787')).toEqual([])

@@ -236,7 +236,7 @@ describe('Origin of a change', () => {
       'the Referer is of https://evil.example',
     )
     expect(why({ referer: 'canary' })).toBe('the Referer is of no origin')
-    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site tells of another site')
+    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site names another site')
     expect(why({ cookie: 'canary' })).toBe('a cookie came without Origin or Referer')
     expect(refused({}, { host: 'evil.example' })!.facts.crossOrigin).toBeUndefined()
   })

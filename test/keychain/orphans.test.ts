@@ -32,7 +32,7 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
       ])
       expect(await keychain.findAccounts('workbase')).toEqual(['of another program'])
       expect(await raw.findCredentials('workbase pieces')).toEqual([])
-      expect((await here.wb(['logout', '--all'])).stderr).toBe('  nobody is signed in\n')
+      expect((await here.wb(['logout', '--all'])).stderr).toBe('  no caller is signed in\n')
     },
   )
 })
@@ -47,7 +47,7 @@ test.skipIf(!canTest('keyring'))('a keychain that is locked keeps what it has, w
   const out = await here.wb(['logout', '--all'])
   expect([out.status, out.stderr]).toEqual([
     0,
-    '  ! The keychain of this system is locked. What no login knows stays in it.\n  nobody is signed in\n',
+    '  ! The keychain of this system is locked. What no login knows stays in it.\n  no caller is signed in\n',
   ])
 })
 

@@ -95,7 +95,7 @@ describe('what the guard refuses', () => {
       const { send, fetch } = open(strict())
       for (const ask of [() => send(new URL(`${host}:${port}`), request), () => fetch(`${host}:${port}`)]) {
         const error = await ask().catch((thrown: unknown) => thrown)
-        expect(endpointRefusalIn(error)?.message).toMatch(/ leads to a private address$/)
+        expect(endpointRefusalIn(error)?.message).toMatch(/ resolves to a private address$/)
       }
       expect(asked).not.toHaveBeenCalled()
     },
@@ -137,7 +137,7 @@ describe('what the guard refuses', () => {
       'rebound.example has no address, or one that may not be dialled',
     )
     expect(endpointRefusalIn(error)?.cause).toMatchObject({
-      message: 'rebound.example leads to a private address',
+      message: 'rebound.example resolves to a private address',
     })
     expect(inner).not.toHaveBeenCalled()
   })

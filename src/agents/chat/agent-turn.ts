@@ -27,7 +27,7 @@ import type { QuoteMarks } from './system-prompt.ts'
 import type { Transcript } from './transcript.ts'
 import type { TurnToolResult, TurnTools } from './turn-tools.ts'
 
-/** Calls of the model in one turn. @see docs/agents.md#which-tools-may-run */
+/** Maximum number of model calls in one turn. @see docs/agents.md#which-tools-may-run */
 const roundsMax = 6
 
 export interface AgentTurnParts {
@@ -41,7 +41,7 @@ export interface AgentTurnParts {
   readonly system: string
   /** Passages of the prompt. */
   readonly found: readonly ToolPassage[]
-  /** The prompt holds text of documents or attachments. */
+  /** True if the prompt contains text of documents or attachments. */
   readonly sendsText: boolean
   /** The search query; undefined if there was no search. */
   readonly searchQuery: string | undefined
@@ -52,25 +52,25 @@ export interface AgentTurnParts {
   readonly withPastImages: () => Promise<ImageHistory>
   /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
   readonly signInTo: readonly string[]
-  /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
+  /** True to request answers unstreamed. A request that the provider rejects is then not stored. */
   readonly isWhole: boolean
   readonly sampling: SamplingSettings
   /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
   readonly withoutTools: () => Promise<
     Pick<AgentTurnParts, 'turnTools' | 'system' | 'found' | 'sendsText' | 'searchQuery'>
   >
-  /** Fires when nobody waits for the answer any longer. */
+  /** Fires when all readers of the answer have left. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
   readonly tell: (error: unknown) => void
-  /** Count the turn, once it is over. */
+  /** Called once when the turn has ended, for the metrics. */
   readonly count: (outcome: TurnOutcome) => void
 }
 
-/** How a turn ended: with an answer, without one, or with a reader that was gone. */
+/** Outcome of a turn: an answer, a failure, or an interruption because the reader left. */
 export type TurnOutcome = 'ok' | 'error' | 'interrupted'
 
-/** What a model was asked, and what of it was left out. */
+/** A running model request, with the number of messages and results that were left out of it. */
 interface ModelRequestState {
   readonly pieces: AsyncGenerator<AnswerPart, Completion, undefined>
   readonly first: Promise<IteratorResult<AnswerPart, Completion>>
@@ -85,7 +85,7 @@ export class AgentTurn {
   #tally: TurnTally
   #asked: ModelRequestState | undefined
   #reader: CitationReader
-  /** What the model said since it last called tools. */
+  /** Text of the model since its last tool call. */
   #text = ''
   readonly #reasoning: ReasoningRecord
   readonly #repeated = new RepeatedCalls()
@@ -100,10 +100,10 @@ export class AgentTurn {
   }
 
   /**
-   * What happens, as it happens. It stops where it is not read on; what was said by then is kept.
+   * Yields the events of the turn. If the iteration stops early, the turn ends and its partial answer is stored.
    *
-   * @throws llm_model_not_chat, llm_model_unavailable  where answers are asked for as a whole
-   * @throws conversation_not_found                     it was deleted before the question was kept
+   * @throws llm_model_not_chat, llm_model_unavailable  only for unstreamed answers
+   * @throws conversation_not_found                     it was deleted before the question was stored
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
     const { history, release } = await this.#parts.withPastImages()
@@ -117,7 +117,7 @@ export class AgentTurn {
 
   async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, question, images, isWhole, sendsText } = this.#parts
-    // A model takes its time to begin: the question is kept meanwhile.
+    // The model starts slowly, so the question is stored meanwhile.
     if (!isWhole) this.#asked = this.#begin()
     const user = await transcript.user(question, sendsText, images)
     try {
@@ -130,7 +130,7 @@ export class AgentTurn {
     }
   }
 
-  /** What stands for the answer of a turn that was called off. */
+  /** The partial answer of an interrupted turn; undefined before it is stored. */
   get left(): Message | undefined {
     return this.#left
   }
@@ -214,7 +214,7 @@ export class AgentTurn {
     yield { event: 'reasoning', data: { delta } }
   }
 
-  /** Ask the model; the signal of the turn lets go of it. */
+  /** Starts a model request, which the signal of the turn cancels. */
   #begin(isLast = false): ModelRequestState {
     const { model, turnTools, isWhole, sampling, signal } = this.#parts
     signal.throwIfAborted()
@@ -231,7 +231,7 @@ export class AgentTurn {
       ? model.chat.stream(messages, settings)
       : completeAsStream(model, messages, settings)
     const first = pieces.next()
-    // It is waited for later, and may fail before.
+    // Awaited later; a failure before that must not count as unhandled.
     first.catch(() => {})
     return { pieces, first, ...told }
   }
@@ -291,7 +291,7 @@ export class AgentTurn {
     yield* this.#give(call, served, clock.now() - startedAt)
   }
 
-  /** A result for the model and for the reader. */
+  /** Stores a tool result, adds it to the messages of the model, and yields its event. */
   async *#give(
     call: ToolCall,
     { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
@@ -319,7 +319,7 @@ export class AgentTurn {
     yield* this.#end(text || reason, { tokenCount: null }, { finishReason: 'error', error: reason })
   }
 
-  /** The last event. An answer that cannot be kept is told as one that failed. */
+  /** Yields the last event. An answer that cannot be stored is reported as a failure. */
   async *#end(
     content: string,
     { tokenCount }: Pick<Completion, 'tokenCount'>,
@@ -340,7 +340,7 @@ export class AgentTurn {
     }
   }
 
-  /** Nobody reads on: what was said is kept, and marked. */
+  /** Stores the partial answer, marked as interrupted. */
   async #interrupt(): Promise<void> {
     this.#isOver = true
     this.#parts.count('interrupted')
@@ -349,12 +349,12 @@ export class AgentTurn {
     try {
       this.#left = toMessage(await this.#parts.transcript.failure(text, { tokenCount: null, metadata }))
     } catch (error) {
-      // Gone with its conversation.
+      // The conversation was deleted.
       if (!(error instanceof WbError)) throw error
     }
   }
 
-  /** Why there is no answer, in words for people. */
+  /** Returns the failure reason to show to users. */
   #reasonOf(error: unknown): string {
     if (error instanceof TurnLimit) return error.message
     if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
@@ -394,7 +394,7 @@ class TurnLimit extends Error {
   }
 }
 
-/** An answer that comes as a whole, as one piece. */
+/** Requests an unstreamed answer, and yields it as one part. */
 async function* completeAsStream(
   { chat }: AnsweringModel,
   ...asked: Parameters<AnsweringModel['chat']['complete']>

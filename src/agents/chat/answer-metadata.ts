@@ -2,9 +2,9 @@ import type { Citation } from '../../contract/chat.ts'
 import type { Completion } from '../../models/chat/completion.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 
-/** What a turn has come to so far. */
+/** Costs and results of a turn so far. */
 export interface TurnTally {
-  /** Passages that a search of the turn gave. */
+  /** Passages that the searches of the turn found. */
   readonly found: readonly ToolPassage[]
   /** Query of the search before the model was called; undefined if there was none. */
   readonly searchQuery: string | undefined
@@ -14,11 +14,11 @@ export interface TurnTally {
   readonly reasoningTokens: number
   /** Tokens of the last model call, including the answer; 0 if the provider does not report them. */
   readonly contextTokens: number
-  /** In US dollars; null if the provider does not report it. */
+  /** Cost in US dollars; null if the provider does not report it. */
   readonly costUsd: number | null
   /** Number of older messages that the model did not receive. */
   readonly historyDropped: number
-  /** Results of tools that were cut to fit. */
+  /** Number of tool results that were shortened to fit. */
   readonly resultsCut: number
 }
 
@@ -34,7 +34,7 @@ export const emptyTally: TurnTally = {
   resultsCut: 0,
 }
 
-/** A tally after one more answer of the model. */
+/** Returns the tally after another model answer. */
 export function addCompletion(
   tally: TurnTally,
   { tokenCount, promptTokens, completionTokens, reasoningTokens, costUsd }: Completion,
@@ -52,18 +52,18 @@ export function addCompletion(
   }
 }
 
-/** How a turn ended, and what its answer cites. */
+/** Result of a turn: its model, its failure, and the citations of its answer. */
 export interface TurnEnding {
   readonly model: string
   /** Context window in tokens. */
   readonly contextWindow: number
   readonly finishReason: Completion['finishReason'] | 'error'
-  /** What went wrong, for people. */
+  /** Failure reason to show to users. */
   readonly error?: string
   /** Beginning of the reasoning; empty if there was none. */
   readonly reasoning: string
   readonly reasoningMs: number
-  /** Its reader went away, or the runtime stopped. */
+  /** True if the reader left, or the runtime stopped. */
   readonly isInterrupted?: boolean
   readonly citations: readonly Citation[]
   readonly citationsDropped: number
@@ -74,8 +74,8 @@ export interface TurnEnding {
 }
 
 /**
- * What is kept with an answer; keys are absent when there is nothing to tell. `context_document_ids` holds ids of
- * chunks, whatever its name says.
+ * Returns the metadata to store with an answer, without keys that have no value. Despite its name,
+ * `context_document_ids` holds chunk IDs.
  *
  * @see docs/agents.md
  */

@@ -4,24 +4,24 @@ import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import { llmKind, serviceNotFound } from '../../workspaces/service-kinds.ts'
 
-/** Of models that do not tell their window: Ollama's usual one, and what hosted models have at least. */
+/** Context window in tokens for models with an unknown one: Ollama's default, and a minimum of hosted models. */
 const contextTokensUnknown = { ollama: 8_192, hosted: 64_000 }
 
-/** A model that answers, and its bounds. */
+/** A chat model with a known context window. */
 export interface AnsweringModel extends Omit<ChatModel, 'contextWindowTokens'> {
-  /** Of question and answer together. */
+  /** Context window: maximum tokens of prompt and answer together. */
   readonly contextTokens: number
 }
 
-/** What opens the models that agents answer with. */
+/** Opens the chat models of services and of the configuration. */
 export type ChatModelSource = Pick<Models, 'openChat' | 'runtimeChat'>
 
 /**
- * The model that answers for an agent: of the service that is named, else the agent's, else the runtime's own.
+ * Opens the chat model of an LLM service, or the model of the configuration.
  *
- * @param llmServiceId  null is the runtime's own
+ * @param llmServiceId  null for the model of the configuration
  * @throws llm_service_not_found, llm_provider_unsupported
- * @throws chat_disabled  no service is named, and the configuration gives no chat provider that works
+ * @throws chat_disabled  no service is given, and the configuration has no usable chat provider
  */
 export async function openAnsweringModel(
   { rows, models }: { rows: RowStore; models: ChatModelSource },

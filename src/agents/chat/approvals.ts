@@ -16,15 +16,15 @@ const approvalTimeoutMs = 120_000
 /** Maximum number of subjects whose approvals a conversation stores; the oldest are removed first. */
 const approversMax = 100
 
-/** A question to the sender of a message: may this tool run? */
+/** A request to the sender of a message to approve a tool call. */
 export interface ApprovalRequest {
   readonly approvalId: string
   readonly expiresAt: string
-  /** What was decided; `never` when nobody answers in time, or nobody waits any longer. */
+  /** Decision of the sender; `never` after the timeout, or when the turn ends. */
   readonly decision: Promise<Approval['decision']>
 }
 
-/** What is asked about. */
+/** The conversation and the tool that an approval request is about. */
 interface ApprovalSubject {
   readonly conversation: Pick<ConversationRow, 'workspaceId' | 'conversationId'>
   readonly tool: Pick<Tool, 'id' | 'hash'>
@@ -35,15 +35,17 @@ interface PendingApproval extends ApprovalSubject {
   readonly answer: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
 }
 
-/** Questions of this process that wait for their answers. */
+/** Pending approval requests of this process. */
 export class Approvals {
   readonly #waiting = new Map<string, PendingApproval>()
 
   constructor(private readonly parts: { rows: RowStore; clock: Clock }) {}
 
   /**
-   * @param auth    of the sender
-   * @param signal  the turn ends: nobody waits any longer
+   * Creates a request, which is pending for at most two minutes.
+   *
+   * @param auth    sender of the message
+   * @param signal  fires when the turn ends
    */
   request(matter: ApprovalSubject, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
     const { clock } = this.parts
@@ -66,10 +68,10 @@ export class Approvals {
   }
 
   /**
-   * Answer a question. One whose record cannot be kept is answered with no.
+   * Decides a request. If the decision cannot be audited, the tool call is denied.
    *
-   * @throws not_found               nothing of this conversation waits by that id for this caller
-   * @throws conversation_not_found  it was deleted meanwhile
+   * @throws not_found               the caller has no pending request with this ID in the conversation
+   * @throws conversation_not_found  it was deleted in the meantime
    */
   async decide(
     { conversationId, approvalId }: { conversationId: string; approvalId: string },
@@ -80,7 +82,7 @@ export class Approvals {
     const isOfThis = waiting?.conversation.conversationId === conversationId
     if (!isOfThis || waiting.sender !== approverName(caller.auth))
       throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
-        hint: 'It was decided, it took longer than 120 seconds, or somebody else was asked.',
+        hint: 'It was already decided, it expired after 120 seconds, or another caller has to decide it.',
       })
     const kept = this.#store(waiting, decision, caller)
     waiting.answer(
@@ -92,7 +94,7 @@ export class Approvals {
     await kept
   }
 
-  /** The record of a decision, and what it grants, in one unit. */
+  /** Stores a decision with its audit record in one transaction. */
   async #store(
     { conversation, tool, sender }: PendingApproval,
     decision: Approval['decision'],
@@ -111,7 +113,7 @@ export class Approvals {
   }
 }
 
-/** Tools that a caller approved in a conversation: hashes of their descriptions, by ID. */
+/** Returns the tools that a caller approved in a conversation: hashes of their descriptions, by tool ID. */
 export function approvedTools(
   { approvals = {} }: Pick<ConversationRow, 'approvals'>,
   auth: AuthContext,
@@ -129,7 +131,7 @@ function withApproval(
   return { ...Object.fromEntries(kept), [sender]: { ...own, [id]: hash } }
 }
 
-/** Anonymous callers cannot be distinguished, so they share this name. */
+/** Returns the name of an approver. Anonymous callers cannot be distinguished, so they share one name. */
 function approverName(auth: AuthContext): string {
   return subjectName(auth) ?? 'anonymous'
 }

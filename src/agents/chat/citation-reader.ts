@@ -48,7 +48,7 @@ const newLine = (): LineState => ({
   hasDollar: false,
 })
 
-/** Where a run of citations stands. */
+/** Surroundings of a run of citations. */
 interface CitationContext {
   /** The line is neither indented code nor contains a dollar sign, which may begin a formula. */
   readonly isProse: boolean
@@ -65,9 +65,9 @@ interface ReadStep {
 }
 
 /**
- * Reads an answer in Markdown as it comes: gathers the passages that it cites, writes citations as `[1]`, and removes
- * invented ones. A number is removed only where it stands like a citation and is close to the numbers in use. All else
- * stays as it is: code, formulas, links, years, ranges and lists.
+ * Reads a streamed answer in Markdown: collects the passages that it cites, writes citations as `[1]`, and removes
+ * invented ones. A number is removed only if it looks like a citation and is close to the numbers in use. Everything else
+ * stays unchanged: code, formulas, links, years, ranges and lists.
  */
 export class CitationReader {
   readonly #citations: Citations
@@ -227,7 +227,7 @@ export class CitationReader {
 
 const closingMarks: Readonly<Record<string, string>> = { $$: '$$', '\\[': '\\]', '\\(': '\\)' }
 
-/** `[1-3, 5]` is 1, 2, 3 and 5. A range that is no range of passages has a number that no passage has. */
+/** Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. An invalid range has a number that no passage has. */
 function citedNumbers(group: string): number[] {
   const [listed] = group.slice(1, -1).replace('^', '').split('†')
   return listed!.split(/[,;]/).flatMap(each => {

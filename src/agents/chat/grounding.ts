@@ -7,7 +7,7 @@ import type { ToolPassage } from '../tools/tool.ts'
 import type { Citations } from './citations.ts'
 import type { QuoteMarks } from './system-prompt.ts'
 
-/** A passage, and its text. */
+/** A passage that was retrieved for a question. */
 export interface RetrievedPassage {
   readonly passage: ToolPassage
   readonly text: string
@@ -20,16 +20,16 @@ export type RetrievePassages = (
   caller: Pick<Caller, 'visibility' | 'signal'>,
 ) => Promise<readonly RetrievedPassage[]>
 
-/** What was found before a model is asked. */
+/** Result of the search before a model request. */
 export interface Grounding {
-  /** For the system prompt. */
+  /** Part of the system prompt with the passages. */
   readonly text: string
   readonly found: readonly ToolPassage[]
   /** The query; undefined if there was no search. */
   readonly query: string | undefined
 }
 
-/** Of a turn in which the model searches by itself. */
+/** Grounding of a turn in which the model searches with tools. */
 export const notSearchedGrounding: Grounding = { text: '', found: [], query: undefined }
 
 const nothingFoundGrounding = { text: 'Nothing was found for the question.', found: [] }
@@ -39,19 +39,19 @@ const unneededGrounding: Grounding = {
   query: undefined,
 }
 
-/** What numbers and encloses passages. */
+/** Citation numbers of a conversation, and the marks that enclose passages in a prompt. */
 export interface CitationContext {
   readonly citations: Citations
   readonly marks: QuoteMarks
 }
 
-/** What is looked for, and where. */
+/** Query and limits of a retrieval. */
 export interface RetrievalQuery {
   readonly workspaceId: string
   /** The query; undefined if the message needs no search. */
   readonly query: string | undefined
   readonly knowledgeBaseIds: readonly string[]
-  /** Passages of one knowledge base; several give the square root of their number as much, together. */
+  /** Maximum passages of one knowledge base; n knowledge bases together give √n times as many. */
   readonly passagesPerBase: number
   /** Maximum tokens of all passages together. */
   readonly passageTokens: number

@@ -6,14 +6,14 @@ import { WbError } from '../../contract/errors.ts'
 import { ProviderFailure } from '../../models/provider/provider-failure.ts'
 import type { AgentTurn } from './agent-turn.ts'
 
-/** What answers a question, ready to begin. */
+/** A prepared turn that has not started yet. */
 export interface OpenedTurn {
   readonly turn: AgentTurn
   /** @throws llm_credential_missing */
   readonly check: () => Promise<unknown>
 }
 
-/** What a turn tells, or why there is none, as its only event. */
+/** Yields the events of a turn. If it could not be opened, yields the error as the only event. */
 export async function* turnEventsOf(
   opened: WbError | OpenedTurn,
 ): AsyncGenerator<TurnEvent, void, undefined> {
@@ -24,7 +24,7 @@ export async function* turnEventsOf(
   yield { event: 'stream-error', data: { code, message, status, hint } }
 }
 
-/** Error that prevents calling the model, which a stream sends as its only event. @see docs/agents.md#over-http */
+/** Returns an error that prevents the model call; rethrows all others. @see docs/agents.md#over-http */
 export function requireModelError(error: unknown): WbError {
   if (error instanceof WbError && error.code.startsWith('llm_') && error.status !== 404) return error
   throw error
@@ -35,7 +35,7 @@ export function ignoreProviderFailure(error: unknown): void {
   if (!(error instanceof ProviderFailure)) throw error
 }
 
-/** The end of a turn, whose events nobody reads. Of one that was called off, it is what was said by then. */
+/** Runs a turn without reading its events, and returns its messages. An interrupted turn has a partial answer. */
 export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSignal): Promise<MessagePair> {
   await check()
   const said = new Map<string, Message>()
@@ -46,7 +46,7 @@ export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSi
   throw new Error('a turn ended without an answer')
 }
 
-/** Work whose signal fires when its caller goes away, which is thrown then, and when the runtime drains. */
+/** Runs work whose signal fires when the caller disconnects or the runtime drains. @throws the abort reason when the caller disconnects */
 export async function untilCallerLeaves<T>(
   caller: Pick<Caller, 'signal' | 'onDrain'>,
   work: (signal: AbortSignal) => Promise<T>,

@@ -17,7 +17,7 @@ export interface PastTurn {
   /** Stored rows, oldest first; the first one is the question. */
   readonly rows: readonly MessageRow[]
   /**
-   * Messages for the model: a user message, calls each followed by its results, and one answer. A note stands for the
+   * Messages for the model: a user message, calls each followed by its results, and one answer. A note replaces the
    * images of the question.
    */
   readonly messages: readonly ChatMessage[]
@@ -49,7 +49,7 @@ function messagesOf([question, ...rest]: readonly MessageRow[], marks: QuoteMark
   ]
 }
 
-/** Failed answers and empty ones are not sent. */
+/** Returns true for an answer to send to the model; failed and empty answers are not sent. */
 function isAnswer(row: MessageRow): boolean {
   const isSpoken = row.role === 'agent' && callsIn(row).length === 0
   return isSpoken && row.metadata.finish_reason !== 'error' && Boolean(row.content)

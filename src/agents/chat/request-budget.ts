@@ -5,34 +5,34 @@ import { truncateText as cutText } from '../tools/tool-result.ts'
 import type { AnsweringModel } from './answering-model.ts'
 import { withoutImages } from './image-notes.ts'
 
-/** What a model is about to be told, by how dear it is. */
+/** Parts of a model request before they are fitted into the context window. */
 export interface RequestDraft {
-  /** What it is told first; never cut. */
+  /** System prompt; never shortened. */
   readonly system: string
   /** Earlier turns, oldest first. */
   readonly history: readonly ChatMessage[]
-  /** Never cut. */
+  /** Question of the user; never shortened. */
   readonly question: string
   /** Images of the question; never left out. */
   readonly images?: readonly ImageInput[]
-  /** Calls of tools in this turn, and what they gave. */
+  /** Tool calls and results of this turn. */
   readonly exchanges: readonly ChatMessage[]
   readonly tools: readonly ToolSpec[]
 }
 
-/** A draft that fits, and what went for it. */
+/** Messages that fit into the context window, and the number of parts that were removed. */
 export interface FittedRequest {
   readonly messages: ChatMessage[]
-  /** Messages of earlier turns that are left out. */
+  /** Number of omitted messages of earlier turns. */
   readonly dropped: number
-  /** Results of this turn that are cut short. */
+  /** Number of shortened tool results of this turn. */
   readonly cut: number
 }
 
 const tokensPerMessage = 8
-/** Estimate for an image, about that of a photo of one megapixel. @see docs/agents.md#images */
+/** Estimated tokens of an image, as for a photo of one megapixel. @see docs/agents.md#images */
 export const tokensPerImage = 1_100
-/** What is left at least of a result that is cut. */
+/** Minimum length of a shortened tool result. */
 const resultCharsMin = 400
 /** Minimum and maximum tokens for the passages of one search. */
 const passageTokens = { min: 512, max: 8_000 }
@@ -48,8 +48,8 @@ export function passageTokensFor({
 }
 
 /**
- * Returns the tokens that the text of attachments may take: those of passages, or half of them if knowledge bases are
- * searched, too. A small context window has less.
+ * Returns the tokens that the text of attachments may take: as many as passages, or half
+ * of them if knowledge bases are also searched. Fewer for a small context window.
  *
  * @param left  tokens of the prompt without tools and question
  */

@@ -16,7 +16,7 @@ const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
 /** Tools whose passages can be cited. */
 const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])
 
-/** What a turn decides by about its tools, and what runs them. */
+/** Dependencies and conditions of the tools of a turn. */
 export interface TurnToolsParts {
   readonly gate: ToolGate
   readonly approvals: Approvals
@@ -28,20 +28,20 @@ export interface TurnToolsParts {
   readonly log: Log
   readonly context: Omit<ToolContext, 'signal' | 'cite'>
   readonly citations: Citations
-  /** The sender answers questions. */
+  /** True if the sender can approve tool calls. */
   readonly isAsked: boolean
   /** True if the messages to the model can derive from text of documents or tools. */
   readonly hasRead: boolean
 }
 
-/** What a call came to, and the passages that it found. */
+/** Result of a tool call, with the passages that it found. */
 export interface TurnToolResult extends ToolResult {
   readonly passages: readonly Citation[]
-  /** Those that ground the answer. */
+  /** Passages that ground the answer. */
   readonly found: readonly ToolPassage[]
 }
 
-/** The tools of one turn: what the model is told of them, whether one may run, and its running. */
+/** Tools of one turn: describes them to the model, checks permissions, and runs calls. */
 export class TurnTools {
   readonly #parts: TurnToolsParts
   readonly #tools: ReadonlyMap<string, Tool>
@@ -90,7 +90,7 @@ export class TurnTools {
     return this.specs.some(({ name }) => citingTools.has(name))
   }
 
-  /** What the sender has to be asked before a call runs; nothing where the call needs no answer, or nobody gives one. */
+  /** Creates the approval request for a call; undefined if the call needs none, or the sender cannot answer. */
   questionOn(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
     const { isAsked, approvals, conversation, context } = this.#parts
     const tool = this.#tools.get(call.name)
@@ -99,9 +99,9 @@ export class TurnTools {
   }
 
   /**
-   * Run a call, or say why it may not run.
+   * Runs a call, or returns a result with the reason why it may not run.
    *
-   * @param decision  what the sender said, where it was asked
+   * @param decision  decision of the sender, if it was requested
    */
   async run(
     call: ToolCall,
@@ -130,12 +130,12 @@ export class TurnTools {
     if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined
     return decision === 'never'
       ? 'the person did not approve it'
-      : 'it needs an approval that nobody can give here'
+      : 'it needs an approval, which this client cannot request'
   }
 
   /**
-   * Without a rule of the agent, a tool that reaches out of the runtime needs an approval once the agent has read text
-   * of others. If the sender cannot approve calls, the call is denied.
+   * Returns the permission of a tool. Without a rule of the agent, a tool with external effects needs an approval once
+   * the agent has read text of documents or tools. If the sender cannot approve calls, the call is denied.
    */
   #permissionOf(tool: Tool): ToolPermission {
     const { agent } = this.#parts

@@ -62,17 +62,17 @@ export interface TurnsParts {
   readonly conversations: Pick<Conversations, 'get'>
   readonly attachments: Pick<AttachmentReader, 'read'>
   readonly pastImages: Pick<PastImages, 'add'>
-  /** What an agent without words of its own is told; null is the usual. */
+  /** System prompt of agents that have none; null for the built-in default. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
   readonly toolsOf: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
-  /** The knowledge bases of a workspace that some ids name; all of it where none are named. */
+  /** Returns the knowledge bases with the given IDs; all of the workspace if no ID is given. */
   readonly basesOf: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
   readonly retrieve: RetrievePassages
-  /** Of one knowledge base, where they are found before the model is asked. */
+  /** Maximum passages of one knowledge base in the prompt of a model without tools. */
   readonly passagesPerBase: number
   readonly compactions: Pick<Compactions, 'begin' | 'giveWay'>
-  /** Is told of each turn that is over. */
+  /** Called after each turn, for the metrics. */
   readonly answered: (provider: string, outcome: TurnOutcome) => void
   /** Set if the request carries the conversation. */
   readonly carried?: CarriedContext
@@ -82,14 +82,14 @@ export interface TurnsParts {
 export interface CarriedContext {
   /** Instructions that the sender adds to the prompt of the agent. */
   readonly instructions: string | null
-  /** Earlier answers may hold text of documents or tools. */
+  /** True if earlier answers may contain text of documents or tools. */
   readonly hasRead: boolean
 }
 
 /** Caller of a turn. */
 type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
 
-/** What a turn takes place in. */
+/** Agent, conversation, model and limits of a turn. */
 interface TurnSetting {
   readonly agent: Agent
   readonly conversation: ConversationRow
@@ -106,7 +106,7 @@ interface TurnSetting {
 
 const nothingInBases = 'Nothing was found in the knowledge bases for the question.'
 
-/** What the prompt says of attachments, and of a search. */
+/** Parts of the prompt about attachments and search results. */
 interface PromptContext {
   readonly attached: AttachedPrompt
   readonly grounding: Grounding
@@ -120,7 +120,7 @@ interface TurnRequest {
   readonly body: MessageSend
   readonly caller: TurnCaller
   readonly isWhole: boolean
-  /** Passages are found before the model is asked, which is given no tools. */
+  /** True to put passages into the prompt, and to send no tools. */
   readonly isGrounded?: boolean
 }
 
@@ -144,8 +144,8 @@ export class Turns {
   }
 
   /**
-   * Ask, and wait for the answer. A tool that would have to be approved is denied. When the runtime drains, the answer
-   * is what was said by then.
+   * Sends a message and waits for the answer. Tools that need an approval are denied. When the runtime drains, the
+   * answer is partial.
    *
    * @throws workspace_not_found, conversation_not_found, agent_not_found, chat_message_not_found
    * @throws chat_disabled, llm_service_not_found, llm_provider_unsupported, llm_credential_missing
@@ -156,10 +156,10 @@ export class Turns {
   }
 
   /**
-   * Ask for one answer to what is found for the question: no tool is called.
+   * Sends a message and returns an answer from retrieved passages. No tool is called.
    *
    * @throws what `send` throws, and what a search throws
-   * @throws draining  it was called off; the question is kept
+   * @throws draining  the turn was cancelled; the question is stored
    * @see docs/mcp.md#the-tools
    */
   async reply(place: ConversationKey, content: string, caller: Caller): Promise<AgentReply> {
@@ -175,9 +175,9 @@ export class Turns {
   }
 
   /**
-   * Ask, and read the answer as it is made. Unless it is detached, the turn ends when its reader leaves.
+   * Sends a message and streams the answer. Unless it is detached, the turn ends when its reader leaves.
    *
-   * @throws what `send` throws, but for what stands in the way of the model, which is a `stream-error`
+   * @throws the errors of `send`; those of the model become a `stream-error` event
    * @throws rate_limited  too many detached turns are running
    */
   async stream(
@@ -256,7 +256,7 @@ export class Turns {
     const { model, bases, attached } = offered
     const { tools, signInTo } = offered.offer
     requireImageSupport(model, images)
-    // A model on this machine mostly answers one request at a time.
+    // A local model usually answers one request at a time.
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
@@ -317,10 +317,10 @@ export class Turns {
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
 
-  /** What a turn begins with; read at once, as each reading is a way to the store and back. */
+  /** Reads the stored inputs of a turn concurrently, because each read is a round trip to the store. */
   async #stored({ place, body, caller }: TurnRequest) {
     const { rows, conversations } = this.#parts
-    // Who may not see the conversation learns nothing of its messages.
+    // A caller that cannot see the conversation must learn nothing about its messages.
     if (body.replaces !== undefined) await conversations.get(place, caller.auth)
     const replaced =
       body.replaces === undefined ? undefined : await readReplacedVersion(rows, place, body.replaces)
@@ -333,7 +333,7 @@ export class Turns {
     return { conversation, agent: agent.row, past, replaced }
   }
 
-  /** The model that is asked, and what it is given to answer with. */
+  /** Opens the model of a turn and its tools. */
   async #offered(
     { agent, conversation, caller }: Pick<TurnSetting, 'agent' | 'conversation' | 'caller'>,
     llmServiceId: MessageSend['llmServiceId'],
@@ -349,7 +349,7 @@ export class Turns {
     return { model, bases, offer, attached }
   }
 
-  /** A turn of a model that searches by itself, with tools. */
+  /** Prepares a turn in which the model searches with tools. */
   async #equipped(setting: TurnSetting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
     const { attached } = setting
     const offered =
@@ -359,7 +359,7 @@ export class Turns {
     return this.#prepared(setting, turnTools, { attached: prompt, grounding: notSearchedGrounding }, history)
   }
 
-  /** A turn of a model that is given passages, and no tools. */
+  /** Prepares a turn with passages in the prompt and without tools. */
   async #grounded(setting: TurnSetting, terms: TurnTerms, history: History) {
     const turnTools = this.#turnTools(setting, [], terms)
     const attached = await this.#attach(setting, turnTools, terms.question, history)
@@ -432,7 +432,7 @@ export class Turns {
     return isAlone ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
-  /** What the model is told first. */
+  /** Returns the system prompt of a turn. */
   #system(
     { agent, bases, marks }: TurnSetting,
     turnTools: TurnTools,
@@ -466,7 +466,7 @@ function hasReadBefore({ untrustedSince }: ConversationRow, replaced: CurrentVer
   return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }
 
-/** What a conversation is about, else what its agent is for. */
+/** Returns the knowledge bases of a conversation; those of its agent if it has none. */
 function knowledgeBasesFor(conversation: ConversationRow, agent: Agent): readonly string[] {
   return conversation.knowledgeBaseIds.length > 0 ? conversation.knowledgeBaseIds : agent.knowledgeBaseIds
 }

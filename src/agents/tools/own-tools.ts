@@ -54,7 +54,7 @@ export const builtInTools = {
   search: ownTool({
     id: 'search_kb',
     description:
-      'Find the passages that fit a query best, in one knowledge base or in all. Write a query that can be understood without the conversation: name what "it" or "the second one" stands for.',
+      'Find the passages that fit a query best, in one knowledge base or in all. Write a query that can be understood without the conversation: replace words such as "it" or "the second one" by what they mean.',
     input: z.strictObject({
       query,
       knowledgeBaseId: knowledgeBaseId.optional(),

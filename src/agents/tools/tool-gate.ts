@@ -80,7 +80,7 @@ export class ToolGate {
     if (error instanceof ToolError) return failureResult(error.message)
     if (error instanceof TimedOut)
       return failureResult(`the tool gave no result within the limit of ${callTimeoutMs / 1_000} s`)
-    if (context.signal.aborted) return failureResult('nobody waits for the result any more')
+    if (context.signal.aborted) return failureResult('the request was cancelled')
     const { workspaceId } = context
     this.parts.log.error({ workspaceId, agentId, tool: tool.id, error }, 'a tool failed')
     return failureResult('the tool failed')

@@ -136,7 +136,7 @@ function openFlows(mode: Config['auth']['mode'], parts: SignInParts): SignInFlow
  * @see docs/requirements.md#S2.6-10
  */
 export function describeCaller({ subject, session }: AuthContext) {
-  if (!subject) throw new WbError('unauthorized', 'nobody is signed in')
+  if (!subject) throw new WbError('unauthorized', 'no caller is signed in')
   const { id, label, type, workspaceScopes, role, scopes } = subject
   return {
     id,

@@ -32,7 +32,7 @@ export function loginsPath(settingsDir: string): string {
   return join(settingsDir, 'logins.json')
 }
 
-/** What is broken, a file or a login in it, means that nobody is signed in: to sign in again writes it anew. */
+/** What is broken, a file or a login in it, means that no caller is signed in: to sign in again writes it anew. */
 function readIndex(settingsDir: string): Index {
   const content = readSettings(loginsPath(settingsDir))
   const profiles = typeof content === 'string' ? [] : Object.entries(content)

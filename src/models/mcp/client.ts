@@ -12,20 +12,20 @@ export interface McpTool {
   readonly inputSchema: Record<string, unknown>
 }
 
-/** A tool that is called, and with what. */
+/** A tool call: the name of the tool and its arguments. */
 export interface McpCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** What a call gave. */
+/** Result of a tool call. */
 export interface McpAnswer {
   readonly text: string
-  /** The tool says that it failed. */
+  /** True if the tool reported a failure. */
   readonly isError: boolean
 }
 
-/** A tool server that cannot be used. Its message is ours and goes on to the wire; what the server said is in the cause. */
+/** A tool server that cannot be used. The message is safe to show; the cause holds the text of the server. */
 export class McpFailure extends Error {
   override readonly name = 'McpFailure'
 
@@ -43,18 +43,18 @@ export function namedCause(error: unknown): Error {
   return new Error(error instanceof Error ? error.name : typeof error)
 }
 
-/** The failure of a server that was waited for as long as may be. */
+/** Returns the failure of a server that did not answer in time. */
 export function mcpTimeout(cause: unknown): McpFailure {
   return new McpFailure('timeout', 'The server did not answer in time.', cause)
 }
 
-/** Of all answers of one session. */
+/** Maximum size of all answers of one session, in bytes. */
 export const sessionBytesMax = 2_000_000
 const toolPagesMax = 20
-/** Of one session: what begins and ends it, its pages, and a few answers to what its server asks. */
+/** Maximum number of requests of one session: start, end, pages, and a few answers to requests of the server. */
 export const sessionRequestsMax = 64
 
-/** What this runtime says of itself to a server. @param mode  how the version of the protocol is agreed upon */
+/** Creates a client that identifies this runtime. @param mode  how to negotiate the protocol version */
 export function createMcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
   return new Client(
     { name: 'workbase', version: '1' },
@@ -62,13 +62,13 @@ export function createMcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Cl
   )
 }
 
-/** The tools that the server at the other end offers. */
+/** Returns all tools of a connected server. */
 export async function listToolsOf(client: Client, signal: AbortSignal): Promise<McpTool[]> {
   const { tools } = await client.listTools(undefined, { signal, cacheMode: 'bypass' })
   return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
 }
 
-/** What the server at the other end answers to a call; a refusal is an answer. @see callMcpTool */
+/** Calls a tool of a connected server. An error response is a result, too. @see callMcpTool */
 export async function callToolOf(
   { name, args }: McpCall,
   client: Client,

@@ -278,7 +278,7 @@ function failureByStatus(status: number, hasTokens: boolean): [McpFailureCode, s
   if (status >= 300 && status < 400)
     return [
       'redirected',
-      'The server answered with a redirect, which is not followed. Use the address that it leads to.',
+      'The server answered with a redirect, which is not followed. Use the target address instead.',
     ]
   if (status >= 400) return ['http_error', `The server answered with status ${status}. Check the url.`]
   return [

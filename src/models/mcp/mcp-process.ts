@@ -255,7 +255,7 @@ function secretsOf({ secretEnv }: StdioServer, environment: ConfigEnvironment): 
       Object.entries(secretEnv).map(([name, ref]) => [name, resolveSecret(ref, environment)]),
     )
   } catch (error) {
-    throw programFailure('credential_unavailable', 'A secret of the server leads to nothing.', error)
+    throw programFailure('credential_unavailable', 'A secret of the server cannot be resolved.', error)
   }
 }
 

@@ -126,7 +126,7 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-10: a login that cannot be recorded fails, and nobody is signed in', async () => {
+  test('S6-10: a login that cannot be recorded fails, and no caller is signed in', async () => {
     const staged = stage()
     const { state, cookie } = await begun(staged)
     staged.audit.failing = true
