@@ -91,7 +91,7 @@ export class Conversations {
     const list =
       sight.of === 'principal' ? { index: own, prefix: [...place, sight.id] } : { index: all, prefix: place }
     const { pager } = this.parts
-    if (sight.of === 'nobody') return pager.pageOf(tables.conversations, list, [], query)
+    if (sight.of === 'none') return pager.pageOf(tables.conversations, list, [], query)
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
@@ -115,7 +115,7 @@ export class Conversations {
   ): Promise<ConversationRow> {
     const sight = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
-    if (sight.of === 'nobody')
+    if (sight.of === 'none')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
     const createdAt = timestamp(this.parts.clock)
     const conversation = {

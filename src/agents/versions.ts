@@ -9,9 +9,12 @@ import { switchVersion } from './chat/switch-version.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
 import { isVisible, toMessage } from './messages.ts'
 import { messageNotFound } from './not-found.ts'
+import { truncateText } from './tools/tool-result.ts'
 
 /** Rows that are read at once in search of an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
+/** Longest answer in a list of versions, in UTF-16 units. A longer one is cut. */
+const answerCharsMax = 20_000
 /** Versions whose answers are searched for at once. */
 const searchedAtOnce = 4
 
@@ -23,7 +26,8 @@ export class Versions {
   constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
   /**
-   * Returns all versions of a question, the oldest first.
+   * Returns all versions of a question, the oldest first. Long answers are cut, and marked by
+   * `metadata.content_truncated`.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    */
@@ -83,7 +87,7 @@ export class Versions {
       const batch: MessageRow[] = await this.#behind(place, last)
       // A summary of earlier turns can stand between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
-      if (next) return next.role === 'agent' ? toMessage(next) : null
+      if (next) return next.role === 'agent' ? shortened(toMessage(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
     }
@@ -105,4 +109,11 @@ export class Versions {
           })
     return found.map(({ row }) => row)
   }
+}
+
+function shortened(message: Message): Message {
+  const content = message.content ?? ''
+  if (content.length <= answerCharsMax) return message
+  const metadata = { ...message.metadata, content_truncated: 'true' }
+  return { ...message, content: truncateText(content, answerCharsMax), metadata }
 }

@@ -41,7 +41,10 @@ export type Message = z.output<typeof Message>
 
 const MessageVersion = z.object({
   message: Message.meta({ description: 'the question' }),
-  answer: Message.nullable().meta({ description: 'null if the version has no answer' }),
+  answer: Message.nullable().meta({
+    description:
+      'null if the version has no answer. An answer of more than 20,000 characters is cut, and its `metadata.content_truncated` is `true`.',
+  }),
   isCurrent: z.boolean().meta({ description: 'the version that is in the conversation' }),
 })
 export type MessageVersion = z.output<typeof MessageVersion>

@@ -113,7 +113,7 @@ function headersOf(all: Record<string, string | string[] | undefined>): Outbound
  * stream does not do that, and would leak the connection.
  */
 function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
-  // // Errors reach the reader through the iterator. Without a reader they can be ignored.
+  // Errors reach the reader through the iterator. Without a reader they can be ignored.
   body.on('error', () => {})
   return {
     [Symbol.asyncIterator]() {

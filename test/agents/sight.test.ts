@@ -55,16 +55,16 @@ describe('whose conversations a caller sees', () => {
 
   test('with row-level access off, everyone’s', () => {
     for (const auth of [anonymousContext('disabled'), subject({}), operatorContext('any', 'x')])
-      expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ of: 'everyone' })
+      expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ of: 'all' })
   })
 
   test.each<[readonly Scope[] | null, string]>([
     [['read', 'write'], 'principal'],
     [['read:chat'], 'principal'],
     [['manage:keys', 'manage:workspace'], 'principal'],
-    [['manage:access'], 'everyone'],
-    [['manage'], 'everyone'],
-    [null, 'everyone'],
+    [['manage:access'], 'all'],
+    [['manage'], 'all'],
+    [null, 'all'],
   ])('with it on, who holds %j sees those of: %s', (scopes, expected) => {
     expect(conversationVisibility(on, subject({ scopes })).of).toBe(expected)
   })
@@ -76,7 +76,7 @@ describe('whose conversations a caller sees', () => {
       subject({ principalId: null }),
     ]) {
       const sight = conversationVisibility(on, auth)
-      expect(sight).toEqual({ of: 'nobody' })
+      expect(sight).toEqual({ of: 'none' })
       expect(isConversationVisible(sight, { ownerPrincipalId: null })).toBe(false)
     }
     expect(isConversationVisible(conversationVisibility(on, subject({})), { ownerPrincipalId: null })).toBe(

@@ -202,7 +202,7 @@ describe('a folder that was trusted, and what is pulled into it [security rule 6
 
   test('what a server of its own leaves when it is killed is no change', async () => {
     const { here, inside, list } = await trusting()
-    const server = await here.serve(['--data-dir', inside('.')])
+    const server = await here.spawnServe(['--data-dir', inside('.')])
     await fetch(`${server.url}/readyz`)
     server.process.kill('SIGKILL')
     await server.ended

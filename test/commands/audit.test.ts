@@ -231,13 +231,15 @@ describe('wb audit list', () => {
     expect(refused.stderr).toMatch(
       /\(forbidden, request \w{26}\)\n {4}.*\n {4}add --as-operator to act as the owner of the data directory\n$/,
     )
-    const { stdout } = await wb(['audit', 'list', '--all', '--as-operator'])
-    expect(rows(stdout)[0]).toEqual([
-      'admin (key)',
-      'auth.api_denied',
-      'denied',
-      'this operation needs access to the whole runtime',
-    ])
+    const newest = async () => rows((await wb(['audit', 'list', '--all', '--as-operator'])).stdout)[0]
+    await expect
+      .poll(newest)
+      .toEqual([
+        'admin (key)',
+        'auth.api_denied',
+        'denied',
+        'this operation needs access to the whole runtime',
+      ])
   })
 
   test('in a terminal only what was refused stands out, and what was planted does nothing [security rule 16]', async () => {
@@ -300,7 +302,7 @@ describe('wb audit follow', () => {
 
   test('one JSON object per line, across a server that is killed and comes back, without a gap', async () => {
     const here = await asking()
-    const first = await here.serve()
+    const first = await here.spawnServe()
     const { port } = new URL(first.url)
     const followed = following(here, ['--json', '--action', 'kb.create'])
     await followed.says('stderr', 'following')
@@ -324,7 +326,7 @@ describe('wb audit follow', () => {
 
   test('nothing is missed where the server goes away before the first record came', async () => {
     const here = await asking()
-    const first = await here.serve()
+    const first = await here.spawnServe()
     await made(first, 'before')
     const { port } = new URL(first.url)
     const followed = following(here, ['--json', '--action', 'kb.create'])

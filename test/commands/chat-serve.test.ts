@@ -49,7 +49,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
       return { text: 'A long story begins here.\n\nIt ends well.', ...(isSilent && { silentAfter: 4 }) }
     return { text: tool === 'search_kb' ? 'By **replacement** [1].' : 'One: the handbook.' }
   })
-  const first = await here.serve()
+  const first = await here.spawnServe()
   const { type, shows, ended } = chat(here, ['maven'])
   /** The end of an answer; before it, Enter sends nothing. */
   const answered = async (words: string) => {
@@ -86,7 +86,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('reconnecting…')
   isSilent = false
   const port = ['--port', new URL(first.url).port]
-  const second = await here.serve(port)
+  const second = await here.spawnServe(port)
   await shows('went away in the middle of the answer; /retry asks again')
   await shows('the runtime is back')
   type('/retry\r')

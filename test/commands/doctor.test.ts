@@ -171,14 +171,14 @@ describe('the build of the server', () => {
   test('is a warning if it is of another commit, and none if only its version has another name', async () => {
     const here = machine()
     const { version, commit } = JSON.parse((await here.wb(['version', '--json'])).stdout)
-    const renamed = await here.serve([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
+    const renamed = await here.spawnServe([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
     expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
       detail: `${version} here, and the runtime reports it as 7.7.7-ours`,
     })
     renamed.process.kill('SIGKILL')
     await renamed.ended
-    const { pid } = await here.serve([], { env: { APP_COMMIT: '0'.repeat(40) } })
+    const { pid } = await here.spawnServe([], { env: { APP_COMMIT: '0'.repeat(40) } })
     expect(line(await here.wb(['doctor']), 'version')).toEqual({
       name: 'version',
       state: 'warning',

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   closeSync,
@@ -14,7 +14,7 @@ import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { cranfield } from '../harness/judged.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place, serveClosed } from './wb.ts'
+import { type Ended, type Place, place, runProgram, serveClosed } from './wb.ts'
 
 const corpus = join(cranfield, 'corpus.jsonl')
 const nothing = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
@@ -318,7 +318,7 @@ describe('the error that ends an ingest', () => {
     expect(first).toMatch(/^✗ .*\(forbidden, request \w+\)$/)
     expect(shown.join('\n')).not.toMatch(/nothing to ingest|not confirmed/)
     const command = `"${process.execPath}" "${resolve('bin/run.js')}" "$@" 2>&1`
-    const piped = spawnSync('sh', ['-c', command, 'sh', ...line], { env: viewer.env, encoding: 'utf8' })
+    const piped = await runProgram(viewer, 'sh', ['-c', command, 'sh', ...line])
     expect(piped.status).toBe(3)
     expect(piped.stdout).toMatch(/^ {2}✗ .*\(forbidden, .*\)\n(?: {4}.*\n)+$/)
     const told = await here.wb([...line, '--json'], { env: viewer.env })

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   mkdirSync,
@@ -20,7 +19,7 @@ import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import type { ClientRequest } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { place, type Room, roomAt, type Served, serveClosed } from './wb.ts'
+import { place, type Room, roomAt, runProgram, type Served, serveClosed } from './wb.ts'
 
 const anyway = 'read over HTTP what the workspace holds, as every key of it may'
 const trail = 'read the audit trail'
@@ -576,11 +575,8 @@ describe('where a token goes', () => {
   ])('nothing is lost in silence: %s', async (redirection, status, words) => {
     const here = await room()
     const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci ${redirection}; exit \${PIPESTATUS[0]}`
-    const ended = spawnSync('bash', ['-c', run], { env: here.env, cwd: here.home, encoding: 'utf8' })
-    expect({ status: ended.status, stderr: ended.stderr }).toEqual({
-      status,
-      stderr: expect.stringMatching(words),
-    })
+    const { stdout: _, ...ended } = await runProgram(here, 'bash', ['-c', run])
+    expect(ended).toEqual({ status, stderr: expect.stringMatching(words) })
     expect(await keysOf(here)).toHaveLength(status === 2 ? 0 : 1)
   })
 })

@@ -117,9 +117,8 @@ describe('wb login by a code', () => {
       onText(screen) {
         if (isGone || !screen.includes('asking again')) return
         isGone = true
-        server.process.kill('SIGKILL')
-        // Not before: what the provider has handed out to a runtime that is killed then is lost.
-        void server.ended
+        void server
+          .stop()
           .then(() => stage.restart())
           .then(() => {
             isSlow = false

@@ -95,7 +95,7 @@ test('a client stays connected while wb serve starts, moves to another port and 
   const [{ workspaceId }] = JSON.parse(stdout) as [{ workspaceId: string }]
   await baseOf(client)
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    const server = await here.serve()
+    const server = await here.spawnServe()
     await baseOf(client)
     const { entries } = await server.call(connect.traffic, { params: { workspaceId }, query: {} })
     expect(entries).toHaveLength(1)

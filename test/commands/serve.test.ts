@@ -15,7 +15,7 @@ import { type Place, place } from './wb.ts'
 describe('wb serve', () => {
   test('says in one line of JSON where it is, then logs, and ends with 0 when asked to', async () => {
     const here = place()
-    const server = await here.serve()
+    const server = await here.spawnServe()
     expect(server.ready).toEqual({
       event: 'ready',
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -36,7 +36,7 @@ describe('wb serve', () => {
     const here = place()
     const config = join(here.home, 'wb.yaml')
     writeFileSync(config, oidcConfig(await discovery()))
-    const server = await here.serve(['--config', config])
+    const server = await here.spawnServe(['--config', config])
     expect(server.ready).toMatchObject({ event: 'ready', url: server.url })
     server.process.kill('SIGTERM')
     expect((await server.ended).stdout).toContain('sessionSecretRef is not set')
@@ -44,7 +44,7 @@ describe('wb serve', () => {
 
   test('a second one on a data directory names the pid and the address of the first', async () => {
     const here = place()
-    const { pid, url } = await here.serve()
+    const { pid, url } = await here.spawnServe()
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 5,
       stdout: '',
@@ -85,7 +85,7 @@ describe('wb serve', () => {
 
   test('a server that was killed leaves nothing in the way', async () => {
     const here = place()
-    const first = await here.serve()
+    const first = await here.spawnServe()
     first.process.kill('SIGKILL')
     await first.ended
     expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(true)
@@ -173,7 +173,7 @@ describe('wb serve', () => {
 
   test('finishes what is in flight, refuses the rest, and a second signal ends it at once', async () => {
     const here = place()
-    const server = await here.serve()
+    const server = await here.spawnServe()
     // Accepted before the request, of which the server says that it came.
     const second = await connection(server.url)
     const unfinished = await half(server.url)
@@ -188,7 +188,7 @@ describe('wb serve', () => {
     expect((await answered).statusCode).toBe(201)
     expect((await server.ended).status).toBe(0)
 
-    const stuck = await here.serve()
+    const stuck = await here.spawnServe()
     const cut = await half(stuck.url)
     cut.on('error', () => {})
     stuck.process.kill('SIGTERM')

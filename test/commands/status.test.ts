@@ -59,7 +59,7 @@ test('one screen of what there is, in this process and by a key at a server', as
 
 test('--watch draws over what it drew, also while the runtime is away, and Ctrl-C ends it', async () => {
   const here = place()
-  const server = await here.serve()
+  const server = await here.spawnServe()
   await here.wb(['workspaces', 'create', 'demo'])
   let step = 0
   const { status, text } = await inTerminal(here, ['status', '--watch'], {

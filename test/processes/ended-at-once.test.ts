@@ -37,7 +37,7 @@ function withToolServer() {
 describe.runIf(process.platform !== 'win32')('a tool server ends with the server that has started it', () => {
   test('by a second Ctrl-C, while the first one waits for it', async () => {
     const { here, start } = withToolServer()
-    const server = await here.serve()
+    const server = await here.spawnServe()
     const pid = await start(server.url)
     server.process.kill('SIGINT')
     await vi.waitFor(async () => {

@@ -244,6 +244,7 @@ export class AgentTurn {
       question,
       images,
       exchanges: this.#exchanges,
+      wantsReasoning: model.wantsReasoning,
       tools: turnTools.specs,
     }
     const { dropped, ...fit } = fitToBudget(draft, model.contextTokens - model.maxTokens)

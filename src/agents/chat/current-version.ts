@@ -35,14 +35,26 @@ export async function readReplacedVersion(
   place: StoredConversationKey,
   messageId: string,
 ): Promise<CurrentVersion> {
-  const { workspaceId, conversationId } = place
   const current = await readCurrentVersion(rows, place, await questionIdOf(rows, place, messageId))
-  const prefix = [workspaceId, conversationId, current.questionId]
-  if ((await rows.count(tables.messageVersions, 'byQuestion', prefix)) >= versionsMax - 1)
-    throw new WbError('validation_error', `replaces: the message has ${versionsMax} versions`, {
-      hint: 'Send the question as a new message.',
-    })
+  await requireRoomForVersion(rows, place, current.questionId)
   return current
+}
+
+/**
+ * Checks that a question can have one more version.
+ *
+ * @throws validation_error  it has the maximum number of versions
+ */
+export async function requireRoomForVersion(
+  rows: RowStore,
+  { workspaceId, conversationId }: StoredConversationKey,
+  questionId: string,
+): Promise<void> {
+  const prefix = [workspaceId, conversationId, questionId]
+  if ((await rows.count(tables.messageVersions, 'byQuestion', prefix)) < versionsMax - 1) return
+  throw new WbError('validation_error', `replaces: the message has ${versionsMax} versions`, {
+    hint: 'Send the question as a new message.',
+  })
 }
 
 /**

@@ -176,6 +176,8 @@ class DetachedTurn implements CountedTurn {
     this.#awaitReader()
     this.#ended = this.#run(events, sender).finally(() => {
       this.#isOver = true
+      // The model can still be answering a question that was not stored.
+      this.#leave.abort()
       this.#keepOn()
       parts.clock.after(endedMs, forget)
       this.#wake()

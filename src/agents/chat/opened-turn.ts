@@ -19,9 +19,17 @@ export async function* turnEventsOf(
 ): AsyncGenerator<TurnEvent, void, undefined> {
   const turn =
     opened instanceof WbError ? opened : await opened.check().then(() => opened.turn, requireModelError)
-  if (!(turn instanceof WbError)) return yield* turn.events()
-  const { code, message, status, hint } = turn
-  yield { event: 'stream-error', data: { code, message, status, hint } }
+  if (turn instanceof WbError) return yield streamError(turn)
+  try {
+    yield* turn.events()
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    yield streamError(error)
+  }
+}
+
+function streamError({ code, message, status, hint }: WbError): TurnEvent {
+  return { event: 'stream-error', data: { code, message, status, hint } }
 }
 
 /** Returns an error that prevents the model call; rethrows all others. @see docs/agents.md#over-http */

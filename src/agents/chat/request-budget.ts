@@ -17,6 +17,8 @@ export interface RequestDraft {
   readonly images?: readonly ImageInput[]
   /** Tool calls and results of this turn. */
   readonly exchanges: readonly ChatMessage[]
+  /** Reasoning of the exchanges is sent back. */
+  readonly wantsReasoning?: boolean
   readonly tools: readonly ToolSpec[]
 }
 
@@ -86,7 +88,7 @@ export function fitToBudget(draft: RequestDraft, budgetTokens: number): FittedRe
     { role: 'system', content: system },
     { role: 'user', content: question, ...(images.length > 0 && { images }) },
   ]
-  const spent = countTokens(fixed) + estimateTokens(JSON.stringify(tools))
+  const spent = countTokens(fixed) + estimateTokens(JSON.stringify(tools)) + providerTokensOf(draft)
   const { exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - spent)
   const left = budgetTokens - spent - countTokens(exchanges)
   const history = newestTurnsWithin(
@@ -151,7 +153,16 @@ function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, exc
   return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 
-/** Returns the number of tokens of messages. */
+/** Returns the tokens of the fields that the provider gets back with the answers of the turn. */
+function providerTokensOf({ exchanges, wantsReasoning = false }: RequestDraft): number {
+  return exchanges.reduce((sum, message) => {
+    if (message.role !== 'assistant' || !message.providerFields) return sum
+    const { reasoning = '', ...others } = message.providerFields
+    return sum + estimateTokens(JSON.stringify(others)) + (wantsReasoning ? estimateTokens(reasoning) : 0)
+  }, 0)
+}
+
+/** Returns the number of tokens of messages, without the fields of providers. */
 export function countTokens(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''

@@ -22,7 +22,11 @@ const sharedBeginning = /^(?:so|also|plus)\b/i
 
 /** English phrases for one of several listed things. */
 const ordinal =
-  /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
+  /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|another one|(?:the two|both)(?=\s*[?.!]*$)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
+
+/** Beginnings of English questions about a detail, such as "in which year?". */
+const detail = /^(?:at|by|for|from|in|on|since|to|until|with) (?:what|when|where|which|whom?)\b/i
+const detailWords = 4
 
 /** Maximum number of words of a follow-up that begins with "and", "why" and so on. */
 const shortWords = 6
@@ -66,6 +70,7 @@ function continuesTopic(question: string, [, ...rest]: readonly string[]): boole
 function isFollowUp(question: string): boolean {
   const all = words(question)
   if (ordinal.test(question)) return true
+  if (terms(question).length === 0 || (all.length <= detailWords && detail.test(question.trim()))) return true
   if (all.length <= shortWords && continuesTopic(question.trim(), all)) return true
   const spoken = question.match(/[\p{L}\p{N}]+/gu) ?? []
   const at = spoken.findIndex(word => word !== 'IT' && pronouns.has(word.toLowerCase()))

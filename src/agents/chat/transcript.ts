@@ -9,6 +9,7 @@ import { type ConversationRow, type MessageRow, tables } from '../../storage/tab
 import type { ConversationKey } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../not-found.ts'
+import { requireRoomForVersion } from './current-version.ts'
 import type { ToolResponse } from './history.ts'
 import { switchVersion } from './switch-version.ts'
 import { titleFrom } from './title.ts'
@@ -67,6 +68,7 @@ export class Transcript {
    *
    * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted in the meantime
+   * @throws validation_error        the question has the maximum number of versions
    */
   async user(content: string, isUntrusted: boolean, images: readonly ImageInput[] = []): Promise<MessageRow> {
     const questionId = this.#questionId
@@ -194,15 +196,18 @@ export class Transcript {
     const writes: Write[] = [...also, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
-    const change = (conversation: ConversationRow) =>
-      isVersion
-        ? conversation
-        : {
-            ...conversation,
-            title: conversation.title ?? (row === user ? this.#title : null),
-            lastActivityAt: row.messageTs,
-            ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
-          }
+    const change = async (conversation: ConversationRow) => {
+      if (!isVersion)
+        return {
+          ...conversation,
+          title: conversation.title ?? (row === user ? this.#title : null),
+          lastActivityAt: row.messageTs,
+          ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
+        }
+      // Counted between reading and writing the conversation, so that turns at the same time cannot exceed the maximum.
+      if (row === user) await requireRoomForVersion(this.#rows, this.#place, this.#questionId!)
+      return conversation
+    }
     const changed = await this.#change(change, writes)
     if ('row' in changed) return
     if ('absent' in changed) throw conversationNotFound(this.#place.conversationId)
@@ -211,7 +216,7 @@ export class Transcript {
 
   /** Changes the conversation, with further writes in one unit, after all writes that were begun before. */
   #change(
-    change: (conversation: ConversationRow) => ConversationRow,
+    change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
   ): Promise<RowChange<ConversationRow>> {
     const { workspaceId, conversationId } = this.#place

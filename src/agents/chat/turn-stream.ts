@@ -26,8 +26,15 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    const { done, value } = await this.#events.next()
-    return done ? { done, value: undefined } : { done: false, value: { id: '', ...value } }
+    let isOver = true
+    try {
+      const { done, value } = await this.#events.next()
+      isOver = Boolean(done)
+      return done ? { done, value: undefined } : { done: false, value: { id: '', ...value } }
+    } finally {
+      // The model can still be answering a question that was not stored.
+      if (isOver) this.#leave.abort()
+    }
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {

@@ -69,7 +69,7 @@ export class Completions {
     const { rows, models } = this.parts
     const request = parseCompletionRequest(body)
     // As for a new conversation: with row-level access, only a principal can have one.
-    if (conversationVisibility(await requireWorkspace(rows, workspaceId), auth).of === 'nobody')
+    if (conversationVisibility(await requireWorkspace(rows, workspaceId), auth).of === 'none')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
     const agent = await agentOfModel(rows, workspaceId, body.model)
     const created = this.parts.clock.now()

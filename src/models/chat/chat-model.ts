@@ -22,6 +22,8 @@ export interface ChatModel {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly supportsStreaming: boolean | null
+  /** True if reasoning is sent back with the answers of the turn. */
+  readonly wantsReasoning: boolean
   /** Settings of the service. */
   readonly sampling: SamplingSettings
 }
@@ -42,6 +44,7 @@ export function openServiceModel(service: LlmService, parts: ModelParts): ChatMo
     supportsTools: supportsTools ?? seen.supportsTools,
     supportsImages: seen.supportsImages,
     supportsStreaming,
+    wantsReasoning: seen.wantsReasoning,
     sampling: toSamplingSettings(service),
   }
 }
@@ -71,7 +74,7 @@ export function openConfiguredModel(parts: ModelParts): ChatModel {
     credentialRef: null,
     requestTimeoutMs,
   }
-  const { contextTokens, supportsTools, supportsImages } = seenModelOf(service, parts)
+  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = seenModelOf(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model,
@@ -81,6 +84,7 @@ export function openConfiguredModel(parts: ModelParts): ChatModel {
     supportsTools,
     supportsImages,
     supportsStreaming: null,
+    wantsReasoning,
     sampling: {},
   }
 }

@@ -134,6 +134,7 @@ interface SeenModel {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly contextTokens: number | null
+  readonly wantsReasoning: boolean
   /** Failure of the last request. */
   readonly failure: ProviderFailure | undefined
 }
@@ -144,7 +145,13 @@ export function seenModelOf(
   parts: Pick<EndpointSettings, 'environment' | 'isReleased'> & { readonly learned: LearnedModels },
 ): SeenModel {
   const { provider } = service
-  const unknown = { supportsTools: null, supportsImages: null, contextTokens: null, failure: undefined }
+  const unknown = {
+    supportsTools: null,
+    supportsImages: null,
+    contextTokens: null,
+    wantsReasoning: false,
+    failure: undefined,
+  }
   if (!isChatProvider(provider)) return unknown
   try {
     const dialling: EndpointSettings = {
@@ -162,11 +169,12 @@ export function seenModelOf(
       supportsImages = null,
       contextTokens = null,
     } = details.get({ ...service, endpoint }) ?? {}
-    const { lacksTools, lacksImages } = traits.get(key) ?? initialTraits(endpoint.host)
+    const { lacksTools, lacksImages, wantsReasoning } = traits.get(key) ?? initialTraits(endpoint.host)
     return {
       supportsTools: lacksTools ? false : supportsTools,
       supportsImages: lacksImages ? false : supportsImages,
       contextTokens,
+      wantsReasoning,
       failure: failures.get(key),
     }
   } catch {

@@ -200,7 +200,7 @@ class McpSessionWire {
     const url = new URL(input)
     if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
     if (init.method === 'GET') return new Response(null, { status: 405 })
-    // // The SDK answers every request of a server, and one response can contain a hundred thousand of them.
+    // The SDK answers every request of a server, and one response can contain a hundred thousand of them.
     if (++this.#requests > sessionRequestsMax) this.#flooded.abort()
     this.signal.throwIfAborted()
     const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal

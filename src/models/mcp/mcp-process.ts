@@ -76,7 +76,7 @@ export class McpProcess {
     private readonly hide: (text: string) => string,
     private readonly parts: McpProcessParts,
   ) {
-    // // Mode `auto` starts a second process to detect the protocol version. All servers support the legacy
+    // Mode `auto` starts a second process to detect the protocol version. All servers support the legacy
     // version.
     this.#client = createMcpClient(sdk, 'legacy')
     this.#client.onclose = () => this.#over.abort(programFailure('unreachable', 'The server ended.'))
@@ -138,7 +138,7 @@ export class McpProcess {
       this.#rest()
     } catch (error) {
       this.#break(programFailure('unreachable', 'The server cannot be started.', error))
-      // // Without the error itself: for a command that is not found, it contains all arguments.
+      // Without the error itself: for a command that is not found, it contains all arguments.
       const reason = presentableMessage(this.hide(error instanceof Error ? error.message : ''))
       log.warn({ server: this.server.id, reason }, 'a tool server did not start')
       throw this.#over.signal.reason

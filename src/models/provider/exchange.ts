@@ -102,7 +102,7 @@ export function errorResponse(
   const parsed = parseJson(shown)
   const said = providerReasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
   const retry = isFinalRefusal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
-  // // The failure keeps the body in memory, so the body is kept short.
+  // The failure keeps the body in memory, so the body is kept short.
   const body = parsed === undefined ? shown.slice(0, searchedCharsMax) : JSON.stringify({ error: said })
   return new Response(body, { status, headers: { ...json, ...retry } })
 }

@@ -10,6 +10,8 @@ interface KnownRefusal {
   readonly words?: RegExp
 }
 
+const rateLimitHint = 'The provider limits requests: wait, or ask it for a higher limit.'
+
 /** Known refusals. The first match applies. */
 const known: readonly KnownRefusal[] = [
   {
@@ -60,6 +62,12 @@ const known: readonly KnownRefusal[] = [
       /content_filter|content_policy|content management policy|responsible ?ai|content policy|usage polic|moderation|\bflagged\b|prohibited_content|data_inspection_failed|safety (?:settings|system|filters?)/i,
   },
   {
+    // Before payment, because such messages can mention quotas and billing.
+    kind: 'rate_limit',
+    hint: rateLimitHint,
+    words: /\b(?:try again|retry) in \d/i,
+  },
+  {
     kind: 'payment',
     reason: 'requires payment',
     hint: 'Add credits to the account at the provider, or use another key.',
@@ -81,7 +89,7 @@ const known: readonly KnownRefusal[] = [
   },
   {
     kind: 'rate_limit',
-    hint: 'The provider limits requests: wait, or ask it for a higher limit.',
+    hint: rateLimitHint,
     statuses: [429],
     words: /rate_?limit/i,
   },

@@ -64,6 +64,21 @@ test('then results of the turn are cut, the oldest first, and keep the end of th
   expect(second).toBe(result('2', 600).content)
 })
 
+test.each([
+  { fields: { reasoning: 'r'.repeat(3_000) }, wantsReasoning: true, isCut: true },
+  { fields: { reasoning: 'r'.repeat(3_000) }, wantsReasoning: false, isCut: false },
+  { fields: { reasoningDetails: ['r'.repeat(3_000)] }, wantsReasoning: false, isCut: true },
+  { fields: { callExtras: { 1: 'r'.repeat(3_000) } }, wantsReasoning: false, isCut: true },
+])('fields that go back to the provider take room: %j', ({ fields, wantsReasoning, isCut }) => {
+  const spoken = { ...call('1'), providerFields: fields } as ChatMessage
+  const { messages, cut } = fitToBudget(
+    draft({ exchanges: [spoken, result('1', 3_000)], wantsReasoning }),
+    1_600,
+  )
+  expect(cut).toBe(isCut ? 1 : 0)
+  if (isCut) expect(countTokens(messages) + 1_000).toBeLessThanOrEqual(1_600)
+})
+
 const pastTurn = fc
   .record({
     question: fc.string({ unit: 'grapheme', maxLength: 400 }),

@@ -126,6 +126,15 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, messageId)).toMatchObject([{ answer: { content: 'first' } }])
   })
 
+  test('are listed with at most 20,000 characters of each answer, which says so', async () => {
+    const { chat, two } = await answered({ text: 'x'.repeat(20_001), chunksOf: 20_001 })
+    await chat.stream('two', { replaces: two })
+    const answers = (await versionsOf(chat, two)).map(({ answer }) => answer!)
+    expect(answers.map(({ content }) => content!.length)).toEqual([6, 20_000])
+    expect(answers.map(({ metadata }) => metadata.content_truncated)).toEqual([undefined, 'true'])
+    expect((await messagesOf(chat)).at(-1)!.content).toHaveLength(20_001)
+  })
+
   test('of a question that is not in the conversation cannot be selected', async () => {
     const { chat, one, two } = await answered({ text: 'again' }, { text: 'better' })
     await chat.stream('two, again', { replaces: two })
@@ -151,6 +160,20 @@ describe('versions of a question', () => {
     for (let n = 1; n < 50; n++) await chat.stream('two', { replaces: two })
     const { status, body } = await chat.send(`POST ${chat.path}/messages`, { content: 'x', replaces: two })
     expect({ status, body }).toMatchObject({ status: 400, body: { error: { code: 'validation_error' } } })
+    expect(await versionsOf(chat, two)).toHaveLength(50)
+  })
+
+  test('are at most 50, also if several are sent at the same time; the model calls of refused ones end', async () => {
+    const { chat, two } = await answered()
+    chat.model.respond(() => refused)
+    for (let n = 1; n < 48; n++) await chat.stream('two', { replaces: two })
+    chat.model.respond(() => ({ text: 'slow answer', silentAfter: 1 }))
+    const sent = Array.from({ length: 8 }, () => chat.stream('two', { replaces: two }))
+    await vi.waitFor(() => expect(chat.model.abandoned).toBe(6))
+    chat.model.release()
+    const shapes = (await Promise.all(sent)).map(shapeOf)
+    expect(shapes.filter(shape => shape.includes('done'))).toHaveLength(2)
+    expect(shapes.filter(shape => shape.join() === 'stream-error')).toHaveLength(6)
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
