@@ -28,7 +28,7 @@ export function authenticateRequest(
   return shared.authenticate(presented)
 }
 
-/** Returns the input of the access gate for a request. */
+/** Returns the input of the authorization of a request. */
 export function accessRequestOf(
   shared: AppContext,
   { incoming, workspaceId }: Exchange,

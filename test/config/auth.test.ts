@@ -463,7 +463,7 @@ describe('what is said although it may be meant', () => {
     expect(at('https://wb.example', { redirectPath: 'https://other.example/cb' })).toEqual([
       'auth.oidc.client.redirectPath has another origin than runtime.publicOrigin',
     ])
-    expect(at('http://wb.example')).toEqual([expect.stringMatching(/^runtime\.publicOrigin is http: /)])
+    expect(at('http://wb.example')).toEqual([expect.stringMatching(/^runtime\.publicOrigin is http, /)])
     expect(at('http://localhost:8787')).toEqual([])
   })
 })

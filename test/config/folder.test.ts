@@ -131,12 +131,12 @@ describe('what the files of a folder say', () => {
     ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is no key/],
     ['a file without end', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
     [
-      'a data directory that others may write',
+      'a data directory that other users can write',
       () => {
         mkdirSync(join(folder, '.workbase'))
         chmodSync(join(folder, '.workbase'), 0o777)
       },
-      /others may write/,
+      /other users can write/,
     ],
   ])('%s cannot be trusted', (_name, make, fault) => {
     make()

@@ -120,7 +120,7 @@ describe('a guard', () => {
     expect(() => strict.checkUrl('url', 'https://unknown.example/')).not.toThrow()
     expect(() => lenient.checkUrl('url', 'http://localhost:1/')).not.toThrow()
     for (const url of ['http://localhost:1/', 'http://a.localhost/', 'http://2130706433/', 'http://[::1]/'])
-      expect(() => strict.checkUrl('url', url)).toThrow(/^url: .* leads to a private address$/)
+      expect(() => strict.checkUrl('url', url)).toThrow(/^url: .* resolves to a private address$/)
     expect(() => lenient.checkUrl('url', 'http://[64:ff9b::a9fe:a9fe]/')).toThrow(/metadata service/)
   })
 

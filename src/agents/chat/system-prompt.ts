@@ -29,7 +29,7 @@ export interface NamedBase {
 export interface PromptParts {
   /** System prompt of the agent; null if it has none. */
   readonly own: string | null
-  /** Default prompt of the configuration; null if there is none. */
+  /** Default prompt of the configuration; null if it has no default. */
   readonly usual: string | null
   /** Instructions of the sender for this conversation; null if there are none. */
   readonly added: string | null

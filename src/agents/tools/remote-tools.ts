@@ -133,7 +133,7 @@ export class RemoteTools {
       const offer = await this.#offer(server, auth, signIn, until)
       if (server.reviewedTools !== null) return { server, offer }
       const pinned = await acceptFirstOffer(rows, server, offer)
-      log.info({ workspaceId, mcpServerId }, 'an MCP server was heard first: its tools are taken as they are')
+      log.info({ workspaceId, mcpServerId }, 'an MCP server answered for the first time: its tools are accepted')
       return pinned && { server: pinned, offer }
     } catch (error) {
       if (error instanceof McpFailure && error.code === 'sign_in_required')
