@@ -205,7 +205,7 @@ async function buildRuntime(
     enqueued: () => {
       if (settings.server) jobs.wake()
     },
-    tellFailure: createFailureReporter(log),
+    reportFailure: createFailureReporter(log),
     measureSearch: search => operation.metrics.measureSearch(search),
   })
   opened.push(knowledge)
@@ -238,17 +238,17 @@ async function buildRuntime(
     models,
     reads: knowledge,
     uploads: knowledge.uploads,
-    answered: (provider, outcome) => operation.metrics.chatted(provider, outcome),
+    onTurnEnd: (provider, outcome) => operation.metrics.chatted(provider, outcome),
   })
   seams.tools?.(agents)
 
   const resources = openProtectedResources(config)
   const mcp = openMcp({
     ...parts,
-    askForScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
+    requestScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
     audit,
     traffic: workspaces.traffic,
-    tellFailure: createFailureReporter(log),
+    reportFailure: createFailureReporter(log),
     settings: config.mcp,
     version: thisBuild.version,
     routes: { ...workspaces.handlers, ...knowledge.handlers, ...agents.handlers },

@@ -39,7 +39,7 @@ export interface CredentialTerms {
  * Result of authentication. Only this file can create instances: the class is not exported, and its brand
  * makes the compiler reject copies.
  */
-class Context {
+class AuthenticationResult {
   declare protected readonly brand: true
   /** True if a verifier accepted the token. */
   readonly authenticated: boolean
@@ -61,13 +61,13 @@ class Context {
  *
  * @see docs/requirements.md#auth-context
  */
-export type AuthContext = Context
+export type AuthContext = AuthenticationResult
 
 const noTerms: CredentialTerms = { expiresAtSeconds: null, canRefresh: false }
 
 /** Returns a caller that was accepted without authentication. */
 export function anonymousContext(mode: AuthContext['mode']): AuthContext {
-  return new Context(mode, null, noTerms)
+  return new AuthenticationResult(mode, null, noTerms)
 }
 
 /** Returns a caller whose token was verified. */
@@ -76,7 +76,7 @@ export function verifiedContext(
   subject: Subject,
   session: CredentialTerms = noTerms,
 ): AuthContext {
-  return new Context(mode, subject, session)
+  return new AuthenticationResult(mode, subject, session)
 }
 
 /** Returns the unique name of a subject; null for an anonymous caller. */
@@ -103,7 +103,7 @@ export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]
   if (!subject) return auth
   const { tokenScopes } = subject
   const limited = tokenScopes ? commonScopes(scopes, tokenScopes) : scopes
-  return new Context(mode, { ...subject, role, scopes: limited }, session)
+  return new AuthenticationResult(mode, { ...subject, role, scopes: limited }, session)
 }
 
 /**

@@ -84,14 +84,16 @@ export class Conversations {
     query: ConversationQuery,
     auth: AuthContext,
   ): Promise<RowPage<ConversationRow>> {
-    const sight = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
     const [all, own] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
-      sight.of === 'principal' ? { index: own, prefix: [...place, sight.id] } : { index: all, prefix: place }
+      visibility.of === 'principal'
+        ? { index: own, prefix: [...place, visibility.id] }
+        : { index: all, prefix: place }
     const { pager } = this.parts
-    if (sight.of === 'none') return pager.pageOf(tables.conversations, list, [], query)
+    if (visibility.of === 'none') return pager.pageOf(tables.conversations, list, [], query)
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
@@ -113,9 +115,9 @@ export class Conversations {
     { conversationId = newId(), ...fields }: ConversationCreate,
     auth: AuthContext,
   ): Promise<ConversationRow> {
-    const sight = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
-    if (sight.of === 'none')
+    if (visibility.of === 'none')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
     const createdAt = timestamp(this.parts.clock)
     const conversation = {

@@ -38,7 +38,7 @@ import { ToolGate } from './tools/tool-gate.ts'
 import { Toolbox } from './tools/toolbox.ts'
 import { Versions } from './versions.ts'
 
-export interface AgentParts extends Pick<TurnsParts, 'answered'> {
+export interface AgentParts extends Pick<TurnsParts, 'onTurnEnd'> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock

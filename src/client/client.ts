@@ -83,7 +83,7 @@ const ignoredHeader = 'x-workbase-ignored'
 const eventStream = 'text/event-stream'
 
 /** Creates a client of one runtime. It reads no configuration or environment, and loads no schema. */
-export function connect(connection: Connection): Client {
+export function openClient(connection: Connection): Client {
   const base = connection.baseUrl.replace(/\/+$/, '')
 
   async function send(path: string, outgoing: Outgoing): Promise<Incoming> {

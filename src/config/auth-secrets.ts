@@ -1,5 +1,5 @@
 import { WbError } from '../contract/errors.ts'
-import { type ConfigProblem, usesOidc } from './config-checks.ts'
+import { type ConfigKeyProblem, usesOidc } from './config-checks.ts'
 import type { ConfigEnvironment } from './config-environment.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secret-ref.ts'
@@ -73,7 +73,7 @@ function sessionRefs(refs: string | readonly string[]): [key: string, ref: strin
   return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, at) => [`${key}[${at}]`, ref])
 }
 
-interface SecretProblem extends ConfigProblem {
+interface SecretProblem extends ConfigKeyProblem {
   hint: string | undefined
 }
 

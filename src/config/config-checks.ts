@@ -3,7 +3,7 @@ import type { Config } from './schema.ts'
 import { hasCookiePrefix } from './values.ts'
 
 /** Error in the configuration, by key. The message never contains a value that could be a secret. */
-export interface ConfigProblem {
+export interface ConfigKeyProblem {
   key: string
   message: string
 }
@@ -13,7 +13,7 @@ export interface ConfigProblem {
  *
  * @see docs/configuration.md
  */
-export function checkAcrossKeys(config: Config): ConfigProblem[] {
+export function checkAcrossKeys(config: Config): ConfigKeyProblem[] {
   return [
     ...authProblems(config),
     ...controlPlaneProblems(config),
@@ -26,7 +26,7 @@ export function checkAcrossKeys(config: Config): ConfigProblem[] {
  * Returns a problem if the driver is not available in this version. No runtime opens with it
  * (`driver_unavailable`).
  */
-export function missingDriverProblems({ controlPlane: { driver } }: Config): ConfigProblem[] {
+export function missingDriverProblems({ controlPlane: { driver } }: Config): ConfigKeyProblem[] {
   const message = 'is not built yet; a server starts in rescue mode with it, and commands fail'
   return problemIf(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
 }
@@ -36,7 +36,7 @@ export function configWarnings(config: Config): string[] {
   return [...accessWarnings(config), ...signInWarnings(config)].map(({ key, message }) => `${key} ${message}`)
 }
 
-function problemIf(condition: boolean, key: string, message: string): ConfigProblem[] {
+function problemIf(condition: boolean, key: string, message: string): ConfigKeyProblem[] {
   return condition ? [{ key, message }] : []
 }
 
@@ -57,7 +57,7 @@ export function usesOidc({ mode }: AuthMode): boolean {
   return mode === 'oidc' || mode === 'any'
 }
 
-function authProblems(config: Config): ConfigProblem[] {
+function authProblems(config: Config): ConfigKeyProblem[] {
   const { runtime, auth, controlPlane } = config
   const cookie = auth.oidc?.client?.sessionCookieName ?? ''
   const refused =
@@ -90,7 +90,7 @@ function isHttps(url: string | null): boolean {
   return url !== null && new URL(url).protocol === 'https:'
 }
 
-function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): ConfigProblem[] {
+function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): ConfigKeyProblem[] {
   const inMemory = controlPlane.driver === 'memory'
   return [
     ...problemIf(
@@ -106,7 +106,7 @@ function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): ConfigP
   ]
 }
 
-function nameProblems({ seedWorkspaces, mcp }: Config): ConfigProblem[] {
+function nameProblems({ seedWorkspaces, mcp }: Config): ConfigKeyProblem[] {
   return [
     ...repeatedIndexes(seedWorkspaces.map(({ name }) => name)).map(at => ({
       key: `seedWorkspaces[${at}].name`,
@@ -124,7 +124,7 @@ function repeatedIndexes(entries: readonly string[]): number[] {
   return entries.flatMap((entry, at) => (entries.indexOf(entry) < at ? [at] : []))
 }
 
-function productionProblems({ runtime, controlPlane, auth }: Config): ConfigProblem[] {
+function productionProblems({ runtime, controlPlane, auth }: Config): ConfigKeyProblem[] {
   if (runtime.environment !== 'production') return []
   const client = auth.oidc?.client
   const insecure = runtime.publicOrigin !== null && !isHttps(runtime.publicOrigin)
@@ -146,7 +146,7 @@ function productionProblems({ runtime, controlPlane, auth }: Config): ConfigProb
   ]
 }
 
-function accessWarnings(config: Config): ConfigProblem[] {
+function accessWarnings(config: Config): ConfigKeyProblem[] {
   const { runtime, auth } = config
   return [
     ...problemIf(
@@ -172,7 +172,7 @@ function accessWarnings(config: Config): ConfigProblem[] {
   ]
 }
 
-function signInWarnings({ runtime: { publicOrigin }, auth }: Config): ConfigProblem[] {
+function signInWarnings({ runtime: { publicOrigin }, auth }: Config): ConfigKeyProblem[] {
   const { mode, oidc } = auth
   if (!oidc) return []
   if (!usesOidc(auth))

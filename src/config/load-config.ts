@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import { WbError } from '../contract/errors.ts'
-import { type ConfigProblem, checkAcrossKeys, configWarnings } from './config-checks.ts'
+import { type ConfigKeyProblem, checkAcrossKeys, configWarnings } from './config-checks.ts'
 import type { ConfigEnvironment } from './config-environment.ts'
 import type { ConfigFile } from './find-config.ts'
 import { interpolate } from './interpolate.ts'
@@ -82,12 +82,12 @@ function sourcesOf(
   return sources
 }
 
-function throwProblems(path: string | null, problems: ConfigProblem[]): void {
+function throwProblems(path: string | null, problems: ConfigKeyProblem[]): void {
   if (problems.length > 0) throw configError(path, problems)
 }
 
-function configError(path: string | null, problems: ConfigProblem[]): WbError {
-  const [{ key, message }] = problems as [ConfigProblem, ...ConfigProblem[]]
+function configError(path: string | null, problems: ConfigKeyProblem[]): WbError {
+  const [{ key, message }] = problems as [ConfigKeyProblem, ...ConfigKeyProblem[]]
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
   const place = [path, key].filter(Boolean).join(': ')
   return new WbError('validation_error', `${place}: ${message}${more}`, {
@@ -96,7 +96,7 @@ function configError(path: string | null, problems: ConfigProblem[]): WbError {
   })
 }
 
-function problemsOfIssue(issue: z.core.$ZodIssue): ConfigProblem[] {
+function problemsOfIssue(issue: z.core.$ZodIssue): ConfigKeyProblem[] {
   if (issue.code !== 'unrecognized_keys')
     return [{ key: formatKey(issue.path), message: issueMessage(issue) }]
   const known = knownKeys(configSchema)

@@ -66,7 +66,7 @@ export class BodyMemory {
     const large = this.#large
     const move = (bytes: number, isForced: boolean) => {
       const next = bytes > smallBodyBytes ? large : small
-      pool.give(caller, held)
+      pool.release(caller, held)
       const isTaken = next.take(caller, bytes, isForced)
       if (!isTaken) pool.take(caller, held, true)
       else [pool, held] = [next, bytes]
@@ -111,7 +111,7 @@ class BytePool {
     return true
   }
 
-  give(caller: string, bytes: number): void {
+  release(caller: string, bytes: number): void {
     this.#total -= bytes
     const left = (this.#byCaller.get(caller) ?? 0) - bytes
     if (left > 0) this.#byCaller.set(caller, left)

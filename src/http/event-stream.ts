@@ -96,20 +96,20 @@ class EventBody extends OutgoingStream {
     this.#awaitSilence()
   }
 
-  protected override async give(controller: StreamController): Promise<void> {
-    this.#next ??= this.#ask()
-    if (!this.#hasArrived && !this.#isPingDue) await this.#news()
+  protected override async sendNext(controller: StreamController): Promise<void> {
+    this.#next ??= this.#requestNext()
+    if (!this.#hasArrived && !this.#isPingDue) await this.#waitForEvent()
     await this.right.confirm(this.#isPingDue)
     if (this.isOver) return
     if (this.#isPingDue && !this.#hasArrived) this.#send(controller, ping)
-    else await this.#tellNext(controller, this.#next)
+    else await this.#sendEvent(controller, this.#next)
   }
 
-  protected override letGo(): Promise<unknown> {
+  protected override releaseSource(): Promise<unknown> {
     return this.#source.return?.() ?? Promise.resolve()
   }
 
-  #ask(): Promise<IteratorResult<ServerEvent>> {
+  #requestNext(): Promise<IteratorResult<ServerEvent>> {
     const next = this.#source.next()
     const arrive = () => {
       this.#hasArrived = true
@@ -119,13 +119,13 @@ class EventBody extends OutgoingStream {
     return next
   }
 
-  #news(): Promise<void> {
+  #waitForEvent(): Promise<void> {
     return new Promise(resolve => {
       this.#wake = resolve
     })
   }
 
-  async #tellNext(controller: StreamController, next: Promise<IteratorResult<ServerEvent>>): Promise<void> {
+  async #sendEvent(controller: StreamController, next: Promise<IteratorResult<ServerEvent>>): Promise<void> {
     this.#next = undefined
     this.#hasArrived = false
     const { done, value } = await next

@@ -83,7 +83,7 @@ export abstract class OutgoingStream {
 
   async pull(controller: StreamController): Promise<void> {
     try {
-      await this.give(controller)
+      await this.sendNext(controller)
     } catch (error) {
       this.fail(controller, error)
     }
@@ -97,10 +97,10 @@ export abstract class OutgoingStream {
   protected abstract begin(controller: StreamController): void
 
   /** Sends the next piece, or closes the stream at the end of its source. */
-  protected abstract give(controller: StreamController): Promise<void>
+  protected abstract sendNext(controller: StreamController): Promise<void>
 
   /** Releases the source. The request counts as in progress until this resolves. */
-  protected abstract letGo(): Promise<unknown>
+  protected abstract releaseSource(): Promise<unknown>
 
   /** @param undo  called when the stream ends */
   protected hold(undo: () => void): void {
@@ -112,7 +112,7 @@ export abstract class OutgoingStream {
   }
 
   protected fail(controller: StreamController, error: unknown): void {
-    if (!this.isOver) this.tell(error)
+    if (!this.isOver) this.report(error)
     this.close(controller)
   }
 
@@ -120,7 +120,7 @@ export abstract class OutgoingStream {
    * Logs why the stream ended. The status has already been sent, so the client learns the reason only from
    * its next request.
    */
-  protected tell(error: unknown): void {
+  protected report(error: unknown): void {
     const { shared, current } = this.parts
     const { requestId } = current.trace
     if (toWbError(error).status < 500) shared.log.info({ requestId, reason: 'refused' }, 'a stream ended')
@@ -132,8 +132,8 @@ export abstract class OutgoingStream {
     if (this.isOver) return false
     this.isOver = true
     for (const undo of this.#holds) undo()
-    this.letGo()
-      .catch(error => this.tell(error))
+    this.releaseSource()
+      .catch(error => this.report(error))
       .finally(() => this.parts.shared.ended())
     return true
   }

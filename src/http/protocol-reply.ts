@@ -82,10 +82,10 @@ class ForwardedStream extends OutgoingStream {
   }
 
   protected override begin(controller: StreamController): void {
-    if (this.isEndless) this.#askAgain(controller)
+    if (this.isEndless) this.#recheckAccess(controller)
   }
 
-  protected override async give(controller: StreamController): Promise<void> {
+  protected override async sendNext(controller: StreamController): Promise<void> {
     const { done, value } = await this.source.read()
     if (this.isEndless) await this.right.confirm()
     if (this.isOver) return
@@ -93,17 +93,17 @@ class ForwardedStream extends OutgoingStream {
     else controller.enqueue(value)
   }
 
-  protected override letGo(): Promise<void> {
+  protected override releaseSource(): Promise<void> {
     // Not awaited: a library may be slow to stop, and holds no resources that must be released first.
-    this.source.cancel().catch(error => this.tell(error))
+    this.source.cancel().catch(error => this.report(error))
     return Promise.resolve()
   }
 
-  #askAgain(controller: StreamController): void {
+  #recheckAccess(controller: StreamController): void {
     this.#callOffAsking = this.clock.after(recheckIntervalMs, async () => {
       try {
         await this.right.confirm(true)
-        if (!this.isOver) this.#askAgain(controller)
+        if (!this.isOver) this.#recheckAccess(controller)
       } catch (error) {
         this.fail(controller, error)
       }

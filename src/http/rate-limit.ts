@@ -54,7 +54,7 @@ export class MemoryBuckets implements RateBuckets {
   readonly #clock: Clock
   readonly #windowMs: number
   readonly #max: number
-  readonly #kept: () => LRUCache<string, Bucket>
+  readonly #buckets: () => LRUCache<string, Bucket>
   #sweepAt = 0
 
   constructor({ clock, windowMs, max = bucketsMax }: { clock: Clock; windowMs: number; max?: number }) {
@@ -62,17 +62,17 @@ export class MemoryBuckets implements RateBuckets {
     this.#windowMs = windowMs
     this.#max = max
     // The cache allocates all its memory at once, so commands that open their own runtime do not create it.
-    this.#kept = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
+    this.#buckets = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
   }
 
   /** Number of buckets in memory. */
   get size(): number {
-    return this.#kept().size
+    return this.#buckets().size
   }
 
   take(key: string, capacity: number): TokenGrant {
     const now = this.#clock.now()
-    const found = this.#kept().get(key)
+    const found = this.#buckets().get(key)
     const owed = found ? Math.max(0, found.owed - Math.max(0, now - found.at) * capacity) : 0
     const after = owed + this.#windowMs
     const room = capacity * this.#windowMs - after
@@ -82,13 +82,13 @@ export class MemoryBuckets implements RateBuckets {
     }
     if (!found) this.#makeRoom(now)
     const fullInMs = Math.ceil(after / capacity)
-    this.#kept().set(key, { owed: after, at: now }, { ttl: fullInMs })
+    this.#buckets().set(key, { owed: after, at: now }, { ttl: fullInMs })
     return { isGranted: true, remaining: Math.floor(room / this.#windowMs), fullInMs, nextInMs: 0 }
   }
 
   #makeRoom(now: number): void {
-    if (this.#kept().size < this.#max || now < this.#sweepAt) return
-    this.#kept().purgeStale()
+    if (this.#buckets().size < this.#max || now < this.#sweepAt) return
+    this.#buckets().purgeStale()
     this.#sweepAt = now + sweepEveryMs
   }
 }

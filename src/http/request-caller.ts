@@ -117,8 +117,7 @@ export class RequestCaller implements Caller {
     this.isCreatorChecked = true
     const rule = this.#route.access
     const isOwnedByOther = !isCreator(this.auth, creator)
-    if (rule.kind === 'own')
-      authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther }, this)
+    if (rule.kind === 'own') authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {

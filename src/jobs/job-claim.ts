@@ -13,7 +13,7 @@ export interface JobClaimParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
-  readonly news: JobEvents
+  readonly events: JobEvents
   readonly owner: string
   readonly leaseMs: number
 }
@@ -101,7 +101,7 @@ export class JobClaim {
   async fail(errorMessage: string): Promise<void> {
     await this.#inTurn(async () => {
       const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#held, errorMessage)
-      if (ended) this.#parts.news.emit(ended)
+      if (ended) this.#parts.events.emit(ended)
     })
   }
 
@@ -145,8 +145,8 @@ export class JobClaim {
       const own = writesOf(this.#held, after)
       const outcome = await apply([...own, ...rows])
       if (outcome.ok) {
-        this.#keep(after)
-        this.#parts.news.emit(after)
+        this.#storeRow(after)
+        this.#parts.events.emit(after)
         return outcome
       }
       if (outcome.at > 0) return { ...outcome, at: outcome.at - own.length }
@@ -155,7 +155,7 @@ export class JobClaim {
     })
   }
 
-  #keep(row: JobRow): void {
+  #storeRow(row: JobRow): void {
     this.#held = { ...this.#held, row, version: this.#held.version + 1 }
   }
 
@@ -180,7 +180,7 @@ export class JobClaim {
     const row = { ...this.job, ...lease }
     const { version } = this.#held
     const outcome = await this.#parts.rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
-    if (outcome.ok) this.#keep(row)
+    if (outcome.ok) this.#storeRow(row)
     else this.lose()
   }
 }

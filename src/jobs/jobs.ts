@@ -78,14 +78,14 @@ export class Jobs {
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
     await this.stored(workspaceId, jobId)
-    const { rows, clock, events: news, watched } = this.parts
+    const { rows, clock, events, watched } = this.parts
     watched()
     return new JobFollower({
       after: isoTimestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
       wait(wake) {
         const calls = [
-          news.listen(job => {
+          events.listen(job => {
             if (job.jobId === jobId) wake()
           }),
           clock.after(pollMs, wake),

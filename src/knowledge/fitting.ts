@@ -112,7 +112,7 @@ export class Fitting {
     this.isDue(key, share)
       .finally(() => this.checking.delete(name))
       .then(isDue => {
-        if (isDue && !this.closed && !this.isRunning(key)) return this.keepUp(key)
+        if (isDue && !this.closed && !this.isRunning(key)) return this.refitIfDue(key)
       })
       .catch(error =>
         this.parts.log.error({ collection: key.name, error }, 'looking for unfitted chunks failed'),
@@ -127,7 +127,7 @@ export class Fitting {
   /**
    * Runs a fit. After a failure, waits before the next attempt, because the cause rarely disappears at once.
    */
-  private async keepUp(key: CollectionKey): Promise<void> {
+  private async refitIfDue(key: CollectionKey): Promise<void> {
     const ending = await this.run(key, () => {})
     if (ending === 'done') this.grew(key)
     else this.later(key, retryMs)

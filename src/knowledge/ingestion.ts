@@ -144,7 +144,7 @@ export class Ingestion {
       const passages = cut.chunks.map(text => ({ title, text }))
       return { ...cut, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
-      await this.keepFailed(intake, error)
+      await this.storeFailed(intake, error)
       throw error
     }
   }
@@ -197,7 +197,7 @@ export class Ingestion {
   }
 
   /** Stores a failed document with its error. It does not block another ingest of the text. */
-  private async keepFailed(intake: AcceptedText, error: unknown): Promise<void> {
+  private async storeFailed(intake: AcceptedText, error: unknown): Promise<void> {
     const { context } = intake
     const errorMessage = presentableMessage(
       error instanceof WbError ? error.message : 'the text could not be ingested',

@@ -42,7 +42,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   readonly fitsOnItsOwn: boolean
   /** Called when a job was created. */
   readonly enqueued: () => void
-  readonly tellFailure: FailureReporter
+  readonly reportFailure: FailureReporter
   readonly measureSearch: MeasureSearch
 }
 
@@ -83,7 +83,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       chunkers: chunkerHandlers(),
       kb: kbHandlers(bases, searcher, many, parts.measureSearch),
       filters: filterHandlers(filters),
-      documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.tellFailure),
+      documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
       records: recordHandlers(new Records({ ...parts, bases, space })),
     },
   }

@@ -11,7 +11,7 @@ export interface InvokeParts {
   readonly audit: Pick<AuditTrail, 'note'>
   readonly traffic: { add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void }
   /** Logs a failure, and returns the part of it that may be sent to the caller. */
-  readonly tellFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
+  readonly reportFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
 }
 
 type OperationInput = Parameters<FacadeOperation['run']>[0]
@@ -96,7 +96,7 @@ async function runOperation(
 }
 
 /** Returns the code and message of a failure. Messages of drivers are not shown to the caller. */
-function failureOf({ tellFailure }: InvokeParts, error: unknown, requestId: string) {
+function failureOf({ reportFailure: tellFailure }: InvokeParts, error: unknown, requestId: string) {
   const { code, message } = tellFailure(error, requestId).envelope.error
   const isKnown = code !== 'internal_error'
   return { code: code as ErrorCode, message: isKnown ? message : `${message} (request ${requestId})` }

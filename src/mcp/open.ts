@@ -26,7 +26,7 @@ export interface McpParts extends InvokeParts {
     InstructionParts['routes']
   readonly conversations: ReadToolParts['conversations']
   readonly replies: ChatToolParts['replies']
-  readonly askForScope: RequestScope
+  readonly requestScope: RequestScope
 }
 
 /** Opens the MCP server of workspaces: its tools, its resources and its routes. */
@@ -53,7 +53,7 @@ export function openMcp(parts: McpParts) {
         hint: 'An operator can set mcp.enabled in the configuration.',
       })
     await requireWorkspace(parts.rows, workspaceId)
-    requireTokenScope(message, { workspaceId, caller }, parts.askForScope)
+    requireTokenScope(message, { workspaceId, caller }, parts.requestScope)
     const offered = offeredTo(workspaceId, caller)
     return { own: { answer: (request: Request) => serveMcpRequest(offered, request, message), isEndless } }
   }

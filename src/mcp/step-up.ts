@@ -16,7 +16,7 @@ export type RequestScope = (workspaceId: string, required: Scope) => string | un
 export function requireTokenScope(
   message: unknown,
   { workspaceId, caller }: { workspaceId: string; caller: Caller },
-  askForScope: RequestScope,
+  requestScope: RequestScope,
 ): void {
   const { subject } = caller.auth
   const tool = calledTool(message)
@@ -24,7 +24,7 @@ export function requireTokenScope(
   const decision = decideAccess({ rule: mcpToolAccess[tool], workspaceId }, caller)
   const required = decision.allow ? undefined : decision.requiredScope
   if (!required || !grantsScope(subject.role && scopesOfRole[subject.role], required)) return
-  const challenge = askForScope(workspaceId, required)
+  const challenge = requestScope(workspaceId, required)
   if (!challenge) return
   throw new WbError('forbidden', `the access token lacks the scope '${required}' of the tool ${tool}`, {
     hint: 'Sign in again with this scope.',

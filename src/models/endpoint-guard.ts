@@ -98,8 +98,8 @@ export class EndpointGuard {
   }
 
   #refusal(to: Destination, cause: unknown): unknown {
-    const tellsNothing = isIP(to.host) !== 0 || isLoopback(to.host)
-    return this.#blocksPrivate && !tellsNothing ? new EndpointRefused(to, 'unsaid', cause) : cause
+    const isOpaque = isIP(to.host) !== 0 || isLoopback(to.host)
+    return this.#blocksPrivate && !isOpaque ? new EndpointRefused(to, 'unsaid', cause) : cause
   }
 
   /**

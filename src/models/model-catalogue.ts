@@ -44,13 +44,13 @@ export class ModelCatalogue {
    * @param baseUrl  address of Ollama; the network checks it before it connects
    */
   async list(provider: ChatProvider, baseUrl: string | undefined, signal: AbortSignal): Promise<LlmModels> {
-    const live = provider === 'openai' ? [] : await this.ask(provider, baseUrl, signal)
+    const live = provider === 'openai' ? [] : await this.request(provider, baseUrl, signal)
     return live.length > 0
       ? { provider, source: 'live', models: live }
       : { provider, source: 'fallback', models: [...known[provider]] }
   }
 
-  private async ask(provider: 'openrouter' | 'ollama', baseUrl: string | undefined, signal: AbortSignal) {
+  private async request(provider: 'openrouter' | 'ollama', baseUrl: string | undefined, signal: AbortSignal) {
     const { environment, outbound, clock } = this.parts
     const base =
       provider === 'ollama' ? (baseUrl ?? defaultBaseUrl(provider, environment)) : providers[provider].baseUrl

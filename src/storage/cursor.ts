@@ -146,7 +146,7 @@ export class Pager {
     table: RowTable<Row>,
     list: RowRange,
     query: { limit: number; cursor?: string },
-    keep: (row: Row) => row is Kept,
+    accepts: (row: Row) => row is Kept,
   ): Promise<RowPage<Kept>> {
     const kept: Stored<Kept>[] = []
     const limit = Math.max(query.limit + 1, filteredBatchMin)
@@ -154,7 +154,7 @@ export class Pager {
       query.cursor === undefined ? undefined : this.cursors.open(listIdentity(table, list), query.cursor)
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
-      for (const stored of batch) if (keep(stored.row)) kept.push({ ...stored, row: stored.row })
+      for (const stored of batch) if (accepts(stored.row)) kept.push({ ...stored, row: stored.row })
       const isLast = batch.length < limit && totalChars(batch) <= pageCharsMax
       // A page that ends early leaves out its last row, which only proves that there are more.
       const isFull = kept.length > 1 && totalChars(kept) > pageCharsMax

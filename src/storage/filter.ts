@@ -68,9 +68,9 @@ export function joinFilters(...filters: readonly (Filter | undefined)[]): Filter
 }
 
 /** Returns true if a payload, which is parsed JSON, satisfies a filter. Reads own properties only. */
-export type FilterMatcher = (payload: Payload) => boolean
+export type FilterMatcher = (payload: FilterPayload) => boolean
 
-type Payload = Readonly<Record<string, unknown>>
+type FilterPayload = Readonly<Record<string, unknown>>
 
 /**
  * Compiles a filter for use on many payloads. Agrees with the SQL that drivers create from the filter.
@@ -106,7 +106,7 @@ export function createMatcher(filter: Filter | undefined): FilterMatcher {
 }
 
 /** Returns true if a payload satisfies a filter. */
-export function matchesFilter(filter: Filter | undefined, payload: Payload): boolean {
+export function matchesFilter(filter: Filter | undefined, payload: FilterPayload): boolean {
   return createMatcher(filter)(payload)
 }
 
@@ -230,7 +230,7 @@ function clipStep(step: string | number): string {
   return text.length > 64 ? `${text.slice(0, 64)}…` : text
 }
 
-function storedAt(payload: Payload, key: string): unknown {
+function storedAt(payload: FilterPayload, key: string): unknown {
   return Object.hasOwn(payload, key) ? payload[key] : undefined
 }
 

@@ -289,7 +289,9 @@ describe('what stands over the file', () => {
   test('a log level that is none is ignored with a warning', () => {
     const { config, warnings } = load('version: 1', { LOG_LEVEL: 'notice' })
     expect(config.runtime.logLevel).toBe('info')
-    expect(warnings).toEqual(['LOG_LEVEL is ignored, because it is not one of trace, debug, info, warn, error'])
+    expect(warnings).toEqual([
+      'LOG_LEVEL is ignored, because it is not one of trace, debug, info, warn, error',
+    ])
   })
 
   test('keys without effect are accepted with one warning', () => {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import type { Log } from '../../src/base/log.ts'
-import { type Client, connect } from '../../src/client/client.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
 import { createEnvironment } from '../../src/config/config-environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { openRuntime, type Runtime, type RuntimeOverrides } from '../../src/runtime.ts'
@@ -91,7 +91,7 @@ export async function open(options: Options = {}): Promise<Opened> {
     return runtime.fetch(new Request(origin + path, { ...request, headers: own }), as)
   }
   const callAs = (as?: 'operator') =>
-    connect({
+    openClient({
       baseUrl: '',
       fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit, as),
     }).call

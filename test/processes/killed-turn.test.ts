@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type Client, connect } from '../../src/client/client.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
 import { chat, type TurnEvent } from '../../src/contract/chat.ts'
 import { type Conversation, messages } from '../../src/contract/conversations.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
@@ -13,7 +13,7 @@ import { imageBytes, imageOf } from '../harness/images.ts'
 import { makeWorkspace } from '../harness/place.ts'
 
 function clientOf({ url }: Served): Client {
-  return connect({ baseUrl: url, fetch })
+  return openClient({ baseUrl: url, fetch })
 }
 
 /** A conversation with an agent of a server, whose model is a fake and one of whose tools never answers. */

@@ -38,7 +38,7 @@ function unit(name: string, end: () => boolean = () => true): CommitUnit<boolean
       connection.prepare('INSERT INTO settings (version, body) VALUES (1, ?)').run(JSON.stringify({ name }))
       return end()
     },
-    keeps: kept => kept,
+    shouldCommit: kept => kept,
   }
 }
 

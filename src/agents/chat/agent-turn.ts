@@ -62,7 +62,7 @@ export interface AgentTurnParts {
   /** Fires when all readers of the answer have left. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
-  readonly tell: (error: unknown) => void
+  readonly report: (error: unknown) => void
   /** Called once when the turn has ended, for the metrics. */
   readonly count: (outcome: TurnOutcome) => void
 }
@@ -83,7 +83,7 @@ export class AgentTurn {
   #parts: AgentTurnParts
   readonly #exchanges: ChatMessage[] = []
   #tally: TurnTally
-  #asked: ModelRequestState | undefined
+  #modelRequest: ModelRequestState | undefined
   #reader: CitationReader
   /** Text of the model since its last tool call. */
   #text = ''
@@ -118,7 +118,7 @@ export class AgentTurn {
   async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, question, images, isWhole, sendsText } = this.#parts
     // The model starts slowly, so the question is stored meanwhile.
-    if (!isWhole) this.#asked = this.#begin()
+    if (!isWhole) this.#modelRequest = this.#begin()
     const user = await transcript.user(question, sendsText, images)
     try {
       yield { event: 'user-message', data: toMessage(user) }
@@ -137,7 +137,7 @@ export class AgentTurn {
 
   async *#round(round: number): AsyncGenerator<TurnEvent, void, undefined> {
     const isLast = round === roundsMax || this.#repeated.isLoop
-    const completion = yield* this.#ask(isLast)
+    const completion = yield* this.#requestAnswer(isLast)
     const { toolCalls, finishReason } = completion
     if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
     else if (!isLast) yield* this.#callAll(toolCalls, completion)
@@ -146,9 +146,9 @@ export class AgentTurn {
   }
 
   /** Streams one answer of the model. @param isLast  no more tools may be called */
-  async *#ask(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
-    const { pieces, first, ...told } = this.#asked ?? this.#begin(isLast)
-    this.#asked = undefined
+  async *#requestAnswer(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
+    const { pieces, first, ...fitted } = this.#modelRequest ?? this.#begin(isLast)
+    this.#modelRequest = undefined
     this.#text = ''
     this.#reader = new CitationReader(this.#parts.citations)
     try {
@@ -158,8 +158,8 @@ export class AgentTurn {
           continue
         }
         this.#reasoning.pause()
-        yield* this.#say(this.#reader.end())
-        this.#tally = addCompletion(this.#tally, step.value, told)
+        yield* this.#addText(this.#reader.end())
+        this.#tally = addCompletion(this.#tally, step.value, fitted)
         return step.value
       }
     } catch (error) {
@@ -170,7 +170,7 @@ export class AgentTurn {
     } finally {
       await pieces.return(undefined as never).catch(() => {})
     }
-    return yield* this.#ask(isLast)
+    return yield* this.#requestAnswer(isLast)
   }
 
   async #goWithoutTools(): Promise<void> {
@@ -197,7 +197,7 @@ export class AgentTurn {
   *#hear(part: AnswerPart): Generator<TurnEvent, void, undefined> {
     if (part.kind === 'text') {
       this.#reasoning.pause()
-      yield* this.#say(this.#reader.read(part.delta))
+      yield* this.#addText(this.#reader.read(part.delta))
     } else if (part.kind === 'reasoning') yield* this.#reason(part.delta)
     else {
       const text = this.#text + this.#reader.end()
@@ -218,7 +218,7 @@ export class AgentTurn {
   #begin(isLast = false): ModelRequestState {
     const { model, turnTools, isWhole, sampling, signal } = this.#parts
     signal.throwIfAborted()
-    const { messages, ...told } = this.#told()
+    const { messages, ...fitted } = this.#fittedRequest()
     const settings = {
       maxTokens: model.maxTokens,
       tools: turnTools.specs,
@@ -233,10 +233,10 @@ export class AgentTurn {
     const first = pieces.next()
     // Awaited later; a failure before that must not count as unhandled.
     first.catch(() => {})
-    return { pieces, first, ...told }
+    return { pieces, first, ...fitted }
   }
 
-  #told() {
+  #fittedRequest() {
     const { model, turnTools, history, system, question, images } = this.#parts
     const draft = {
       system,
@@ -251,7 +251,7 @@ export class AgentTurn {
     return { ...fit, dropped: dropped + history.dropped }
   }
 
-  *#say(delta: string): Generator<TurnEvent, void, undefined> {
+  *#addText(delta: string): Generator<TurnEvent, void, undefined> {
     this.#text += delta
     if (delta !== '') yield { event: 'token', data: { delta } }
   }
@@ -272,7 +272,7 @@ export class AgentTurn {
   /** Returns the result of an equal call; undefined for a new call, which has to run. */
   #repeat(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
     const ran = this.#repeated.resultOf(call)
-    return ran && this.#give(call, { ...ran, passages: [] }, 0)
+    return ran && this.#storeResult(call, { ...ran, passages: [] }, 0)
   }
 
   async *#call(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
@@ -289,11 +289,11 @@ export class AgentTurn {
     const served = await turnTools.run(call, decision, signal)
     this.#repeated.add(call, served)
     this.#tally = { ...this.#tally, found: [...this.#tally.found, ...served.found] }
-    yield* this.#give(call, served, clock.now() - startedAt)
+    yield* this.#storeResult(call, served, clock.now() - startedAt)
   }
 
   /** Stores a tool result, adds it to the messages of the model, and yields its event. */
-  async *#give(
+  async *#storeResult(
     call: ToolCall,
     { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
     durationMs: number,
@@ -359,7 +359,7 @@ export class AgentTurn {
   #reasonOf(error: unknown): string {
     if (error instanceof TurnLimit) return error.message
     if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
-    this.#parts.tell(error)
+    this.#parts.report(error)
     if (error instanceof ProviderFailure)
       return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
     return 'The runtime failed; its log says why.'
@@ -398,9 +398,9 @@ class TurnLimit extends Error {
 /** Requests an unstreamed answer, and yields it as one part. */
 async function* completeAsStream(
   { chat }: AnsweringModel,
-  ...asked: Parameters<AnsweringModel['chat']['complete']>
+  ...request: Parameters<AnsweringModel['chat']['complete']>
 ): AsyncGenerator<AnswerPart, Completion, undefined> {
-  const completion = await chat.complete(...asked)
+  const completion = await chat.complete(...request)
   if (completion.reasoning !== '') yield { kind: 'reasoning', delta: completion.reasoning }
   yield { kind: 'text', delta: completion.text }
   return completion

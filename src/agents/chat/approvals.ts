@@ -47,7 +47,7 @@ export class Approvals {
    * @param auth    sender of the message
    * @param signal  fires when the turn ends
    */
-  request(matter: ApprovalSubject, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
+  request(subject: ApprovalSubject, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
     const { clock } = this.parts
     const approvalId = newId()
     const expiresAt = new Date(clock.now() + approvalTimeoutMs).toISOString()
@@ -60,7 +60,7 @@ export class Approvals {
       }
       const leave = () => answer('never')
       const callOff = clock.after(approvalTimeoutMs, leave)
-      this.#waiting.set(approvalId, { ...matter, sender: approverName(auth), answer })
+      this.#waiting.set(approvalId, { ...subject, sender: approverName(auth), answer })
       signal.addEventListener('abort', leave)
       if (signal.aborted) leave()
     })

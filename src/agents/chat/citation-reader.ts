@@ -76,7 +76,7 @@ const newLine = (): LineState => ({
 })
 
 /** Surroundings of a run of citations. */
-interface CitationContext {
+interface RunSurroundings {
   /** The line is not indented code, and nothing before suggests a formula. */
   readonly isProse: boolean
   /** It follows a word or bracket directly, like an array index. */
@@ -272,7 +272,7 @@ export class CitationReader {
   }
 
   /** @returns the groups with known citations as `[1]` and without invented ones */
-  #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: CitationContext): string {
+  #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: RunSurroundings): string {
     const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.of(number))
     const hasKnown = [...groups.matchAll(groupAnywhere)].some(([group]) => areKnown(citedNumbers(group)))
     const text = groups.replace(groupAnywhere, group => {

@@ -160,7 +160,7 @@ class DetachedTurn implements CountedTurn {
   readonly #ended: Promise<void>
   #chars = 0
   #isOver = false
-  #keepOn = () => {}
+  #waitForReader = () => {}
 
   /** @param forget  called when the events are no longer kept */
   constructor(
@@ -178,7 +178,7 @@ class DetachedTurn implements CountedTurn {
       this.#isOver = true
       // The model can still be answering a question that was not stored.
       this.#leave.abort()
-      this.#keepOn()
+      this.#waitForReader()
       parts.clock.after(endedMs, forget)
       this.#wake()
     })
@@ -234,7 +234,7 @@ class DetachedTurn implements CountedTurn {
 
   #came(reader: TurnEventReader): void {
     this.#readers.add(reader)
-    this.#keepOn()
+    this.#waitForReader()
   }
 
   #left(reader: TurnEventReader): void {
@@ -243,8 +243,8 @@ class DetachedTurn implements CountedTurn {
   }
 
   #awaitReader(): void {
-    this.#keepOn()
-    this.#keepOn = this.#parts.clock.after(unreadMs, () => this.#leave.abort())
+    this.#waitForReader()
+    this.#waitForReader = this.#parts.clock.after(unreadMs, () => this.#leave.abort())
   }
 }
 

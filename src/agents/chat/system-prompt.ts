@@ -28,9 +28,9 @@ export interface NamedBase {
 /** Parts of a system prompt. */
 export interface PromptParts {
   /** System prompt of the agent; null if it has none. */
-  readonly own: string | null
+  readonly agentPrompt: string | null
   /** Default prompt of the configuration; null if it has no default. */
-  readonly usual: string | null
+  readonly configuredPrompt: string | null
   /** Instructions of the sender for this conversation; null if there are none. */
   readonly added: string | null
   readonly search: SearchMode
@@ -42,7 +42,15 @@ export interface PromptParts {
 }
 
 /** Returns the system prompt of a turn. */
-export function systemPrompt({ own, usual, added, search, cites, bases, marks }: PromptParts): string {
+export function systemPrompt({
+  agentPrompt: own,
+  configuredPrompt: usual,
+  added,
+  search,
+  cites,
+  bases,
+  marks,
+}: PromptParts): string {
   const named = bases.map(({ knowledgeBaseId, name }) => `- ${JSON.stringify(name)} ${knowledgeBaseId}`)
   return [
     own ?? usual ?? defaultPrompt(search),

@@ -9,7 +9,7 @@ import type { ServerEvent } from '../../contract/route.ts'
 export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   readonly #events: AsyncGenerator<TurnEvent, void, undefined>
   readonly #leave: AbortController
-  readonly #letGo: () => void
+  readonly #unlink: () => void
 
   /**
    * @param gone   fires when the reader leaves
@@ -18,7 +18,7 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   constructor(events: AsyncGenerator<TurnEvent, void, undefined>, gone: AbortSignal, leave: AbortController) {
     this.#events = events
     this.#leave = leave
-    this.#letGo = abortWith(leave, gone)
+    this.#unlink = abortWith(leave, gone)
   }
 
   [Symbol.asyncIterator](): this {
@@ -39,7 +39,7 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
 
   async return(): Promise<IteratorResult<ServerEvent>> {
     this.#leave.abort()
-    this.#letGo()
+    this.#unlink()
     await this.#events.return()
     return { done: true, value: undefined }
   }

@@ -73,7 +73,7 @@ export interface TurnsParts {
   readonly passagesPerBase: number
   readonly compactions: Pick<Compactions, 'begin' | 'giveWay'>
   /** Called after each turn, for the metrics. */
-  readonly answered: (provider: string, outcome: TurnOutcome) => void
+  readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
   /** Set if the request carries the conversation. */
   readonly carried?: CarriedContext
 }
@@ -309,10 +309,10 @@ export class Turns {
       signInTo: signInTo.map(({ label }) => label),
       isWhole,
       count: outcome => {
-        this.#parts.answered(model.provider, outcome)
+        this.#parts.onTurnEnd(model.provider, outcome)
         if (outcome === 'ok') this.#parts.compactions.begin({ ...place, model, hasTools })
       },
-      tell: error => this.#tell(place, caller, error),
+      report: error => this.#reportFailure(place, caller, error),
     })
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
@@ -367,9 +367,9 @@ export class Turns {
     return this.#prepared(setting, turnTools, { attached, grounding }, history)
   }
 
-  #prepared(setting: TurnSetting, turnTools: TurnTools, told: PromptContext, history: History) {
-    const { attached, grounding } = told
-    const system = this.#system(setting, turnTools, told, history.summary)
+  #prepared(setting: TurnSetting, turnTools: TurnTools, promptContext: PromptContext, history: History) {
+    const { attached, grounding } = promptContext
+    const system = this.#system(setting, turnTools, promptContext, history.summary)
     const found = [...attached.found, ...grounding.found]
     const sendsText = attached.text !== '' || grounding.found.length > 0
     return { turnTools, system, found, sendsText, searchQuery: grounding.query }
@@ -440,8 +440,8 @@ export class Turns {
     summary: History['summary'],
   ): string {
     const prompt = systemPrompt({
-      own: agent.systemPrompt,
-      usual: this.#parts.systemPrompt,
+      agentPrompt: agent.systemPrompt,
+      configuredPrompt: this.#parts.systemPrompt,
       added: this.#parts.carried?.instructions ?? null,
       search: grounding === notSearchedGrounding ? (turnTools.searches ? 'tool' : 'none') : 'told',
       cites: turnTools.cites || attached.text !== '' || grounding.found.length > 0,
@@ -452,7 +452,7 @@ export class Turns {
     return [prompt, earlier, attached.text, grounding.text].filter(Boolean).join('\n\n')
   }
 
-  #tell({ workspaceId, agentId }: ConversationKey, { requestId }: TurnCaller, error: unknown): void {
+  #reportFailure({ workspaceId, agentId }: ConversationKey, { requestId }: TurnCaller, error: unknown): void {
     const place = { requestId, workspaceId, agentId }
     if (error instanceof ProviderFailure) {
       const { kind, providerStatus } = error.facts

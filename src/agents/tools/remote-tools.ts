@@ -66,7 +66,7 @@ export class RemoteTools {
    */
   readonly #known: LRUCache<string, McpOffer>
   /** Requests in progress, by the same key. */
-  readonly #asked = new Map<string, Promise<McpOffer>>()
+  readonly #pendingOffers = new Map<string, Promise<McpOffer>>()
 
   constructor(parts: RemoteToolsParts) {
     this.#parts = parts
@@ -110,17 +110,17 @@ export class RemoteTools {
   /** Requests a few servers at once, because each response is read into memory. */
   async #offers(servers: readonly McpServerRow[], auth: AuthContext) {
     const until = this.#parts.clock.now() + listWithinMs
-    const heard = await pMap(servers, server => this.#heard(server, auth, until), {
+    const answers = await pMap(servers, server => this.#offerOf(server, auth, until), {
       concurrency: concurrentServersMax,
     })
-    return heard.filter(one => one !== undefined)
+    return answers.filter(one => one !== undefined)
   }
 
   /**
    * Returns the offer of a server, which is undefined if the caller has to sign in first; undefined after a
    * failure.
    */
-  async #heard(
+  async #offerOf(
     server: McpServerRow,
     auth: AuthContext,
     until: number,
@@ -133,7 +133,10 @@ export class RemoteTools {
       const offer = await this.#offer(server, auth, signIn, until)
       if (server.reviewedTools !== null) return { server, offer }
       const pinned = await acceptFirstOffer(rows, server, offer)
-      log.info({ workspaceId, mcpServerId }, 'an MCP server answered for the first time: its tools are accepted')
+      log.info(
+        { workspaceId, mcpServerId },
+        'an MCP server answered for the first time: its tools are accepted',
+      )
       return pinned && { server: pinned, offer }
     } catch (error) {
       if (error instanceof McpFailure && error.code === 'sign_in_required')
@@ -158,16 +161,18 @@ export class RemoteTools {
     const known = this.#known.get(key)
     if (known) return known
     if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
-    if (this.#parts.ttlMs === 0) return this.#ask(server, auth)
-    const asked = this.#asked.get(key) ?? this.#ask(server, auth).finally(() => this.#asked.delete(key))
-    this.#asked.set(key, asked)
-    const offer = await asked
+    if (this.#parts.ttlMs === 0) return this.#requestOffer(server, auth)
+    const pending =
+      this.#pendingOffers.get(key) ??
+      this.#requestOffer(server, auth).finally(() => this.#pendingOffers.delete(key))
+    this.#pendingOffers.set(key, pending)
+    const offer = await pending
     this.#known.set(key, offer)
     return offer
   }
 
   /** Requests the tools of a server, within the time limit. */
-  async #ask(server: McpServerRow, auth: AuthContext): Promise<McpOffer> {
+  async #requestOffer(server: McpServerRow, auth: AuthContext): Promise<McpOffer> {
     const { clock, listTools, signIns } = this.#parts
     const callable = signIns.callable(server, auth)
     return createOffer(await withTimeout(clock, listTimeoutMs, signal => listTools(callable, signal)))

@@ -69,12 +69,12 @@ export class ApiKeys {
    */
   async create(
     workspaceId: string,
-    { label, scopes, principalId = null, expiresAt: asked }: ApiKeyCreate,
+    { label, scopes, principalId = null, expiresAt: request }: ApiKeyCreate,
     caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
   ): Promise<CreatedKey> {
     const { subject } = caller.auth
     const now = this.parts.clock.now()
-    const expiresAt = expiryOfNewKey(asked, now, subject)
+    const expiresAt = expiryOfNewKey(request, now, subject)
     checkGrant(subject, { scopes, principalId })
     const { plaintext, row } = await this.#mint({ workspaceId, label, scopes, principalId, now, expiresAt })
     await caller.reauthorize()

@@ -45,34 +45,34 @@ export function expiryAfter(now: number, spans: readonly (number | null)[]): str
 /**
  * Returns the expiry of a new key; null for never.
  *
- * @param asked  expiry in the request
+ * @param requested  expiry in the request
  * @throws validation_error  when the expiry is not in the future
  * @throws forbidden         when the key would outlast the maximum of the caller's key
  * @see docs/security.md#rule-7
  */
 export function expiryOfNewKey(
-  asked: string | null | undefined,
+  requested: string | null | undefined,
   now: number,
   subject: Subject | null,
 ): string | null {
   const latest = expiryAfter(now, [subject?.grantSpanMs ?? null])
-  if (asked == null) return latest
-  if (Date.parse(asked) <= now)
+  if (requested == null) return latest
+  if (Date.parse(requested) <= now)
     throw new WbError('validation_error', 'expiresAt: must lie in the future', {
       hint: 'Name a later moment, or leave expiresAt out.',
     })
-  if (latest !== null && asked > latest)
+  if (latest !== null && requested > latest)
     throw new WbError('forbidden', `expiresAt: a key that expires mints keys up to ${latest}, no later`, {
       hint: 'Name an earlier moment, or leave expiresAt out.',
     })
-  return asked
+  return requested
 }
 
 /** Returns the earlier of an expiry and a time in milliseconds since 1970. */
-export function earlierExpiry(end: string | null, moment: number): string {
-  return end !== null && Date.parse(end) < moment ? end : isoTimestamp(moment)
+export function earlierExpiry(end: string | null, timeMs: number): string {
+  return end !== null && Date.parse(end) < timeMs ? end : isoTimestamp(timeMs)
 }
 
-function isoTimestamp(moment: number): string {
-  return new Date(moment).toISOString()
+function isoTimestamp(timeMs: number): string {
+  return new Date(timeMs).toISOString()
 }

@@ -60,14 +60,14 @@ export class KeyUseRecorder {
   }
 
   #write(use: KeyUse): void {
-    const writing = this.#keep(use.key, new Date(use.unwrittenAt!).toISOString())
+    const writing = this.#storeUse(use.key, new Date(use.unwrittenAt!).toISOString())
     use.unwrittenAt = undefined
     this.#writes.add(writing)
     writing.finally(() => this.#writes.delete(writing))
   }
 
   /** Stores a time unless a later one is stored. Does not recreate a deleted key or undo other changes. */
-  async #keep({ workspaceId, keyId }: UsedKey, at: string): Promise<void> {
+  async #storeUse({ workspaceId, keyId }: UsedKey, at: string): Promise<void> {
     try {
       await changeRow(this.parts.rows, tables.apiKeys, [workspaceId, keyId], row => ({
         ...row,

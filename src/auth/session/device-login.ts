@@ -96,7 +96,10 @@ export class DeviceLogin {
    */
   token(deviceCode: string, caller: Caller): Promise<DeviceTokens> {
     const { provider, verifier, trail } = this.parts
-    const act = { action: 'auth.device.token', expectedCodes: ['authorization_pending', 'slow_down'] } as const
+    const act = {
+      action: 'auth.device.token',
+      expectedCodes: ['authorization_pending', 'slow_down'],
+    } as const
     return trail.watch(caller, act, async () => {
       await this.#checkSupport()
       if (deviceCode.length > deviceCodeCharsMax) throw pollError('invalid_grant')

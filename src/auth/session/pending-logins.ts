@@ -44,7 +44,7 @@ export function createPendingLogins(clock: Clock): PendingLogins {
   return new MemoryPendingLogins(clock)
 }
 
-interface StoredLogin {
+interface StoredPendingLogin {
   readonly login: PendingLogin
   readonly client: string
   readonly endsAt: number
@@ -57,7 +57,7 @@ interface StoredLogin {
 class MemoryPendingLogins implements PendingLogins {
   readonly #clock: Clock
   /** Logins by hash of the state, the oldest first. */
-  readonly #waiting = new Map<string, StoredLogin>()
+  readonly #waiting = new Map<string, StoredPendingLogin>()
   /** Hashes of the states of each address, the oldest first. */
   readonly #byClient = new Map<string, Set<string>>()
 
@@ -84,7 +84,7 @@ class MemoryPendingLogins implements PendingLogins {
     return this.#inTime(this.#remove(hashSecret(state)))
   }
 
-  #inTime(found: StoredLogin | undefined): PendingLogin | undefined {
+  #inTime(found: StoredPendingLogin | undefined): PendingLogin | undefined {
     return found && found.endsAt >= this.#clock.now() ? found.login : undefined
   }
 
@@ -105,7 +105,7 @@ class MemoryPendingLogins implements PendingLogins {
     return most.values().next().value!
   }
 
-  #remove(name: string): StoredLogin | undefined {
+  #remove(name: string): StoredPendingLogin | undefined {
     const found = this.#waiting.get(name)
     if (!found) return undefined
     this.#waiting.delete(name)

@@ -42,7 +42,7 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
     if (running) return running
     if (newest) return Promise.resolve(newest.outcome)
     const started = renew()
-      .then(outcome => this.#keep(key, outcome))
+      .then(outcome => this.#storeOutcome(key, outcome))
       .finally(() => this.#running.delete(key))
     this.#running.set(key, started)
     return started
@@ -59,7 +59,7 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
     return newest
   }
 
-  #keep(key: string, outcome: T): T {
+  #storeOutcome(key: string, outcome: T): T {
     const lifetimeMs = (this.rules.lifetimeSeconds(outcome) ?? Number.POSITIVE_INFINITY) * 1000
     const ttl = Math.min(renewalKeptMs, lifetimeMs)
     // If the key is unchanged, the next request must start a new renewal.

@@ -106,13 +106,13 @@ export class SignIn {
   async #hasDevice(): Promise<boolean> {
     if (!this.parts) return false
     const { provider, clock } = this.parts
-    const heard = provider.hasDeviceEndpoint().then(
+    const answered = provider.hasDeviceEndpoint().then(
       has => {
         this.#device = has
       },
       () => {},
     )
-    await withTimeout(clock, providerWaitMs, () => heard).catch(() => {})
+    await withTimeout(clock, providerWaitMs, () => answered).catch(() => {})
     return this.#device
   }
 }

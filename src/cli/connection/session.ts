@@ -1,5 +1,5 @@
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
-import { type Client, connect } from '../../client/client.ts'
+import { type Client, openClient } from '../../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
@@ -159,7 +159,7 @@ export class Session {
   }
 
   #connect(fetch: Fetch): Client {
-    return connect({
+    return openClient({
       baseUrl: '',
       signal: this.signal,
       onIgnored: names => this.#reportIgnored(names.filter(name => name !== fieldOfCommands)),

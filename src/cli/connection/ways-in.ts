@@ -1,4 +1,4 @@
-import { type Client, connect } from '../../client/client.ts'
+import { type Client, openClient } from '../../client/client.ts'
 import { addressHint, failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
@@ -49,7 +49,7 @@ export async function waysIn(
     const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
     if (server) return { ...(await askServer(profile, io, server)), isServer: true }
     return {
-      ...(await askWays(connect({ baseUrl, fetch: timely(fetch) }), profile)),
+      ...(await askWays(openClient({ baseUrl, fetch: timely(fetch) }), profile)),
       isServer: kind !== 'process',
     }
   } catch {
@@ -64,7 +64,7 @@ async function askServer(
 ): Promise<WaysSaid> {
   const { fetch, close } = overNetwork(server, io, {})
   try {
-    return await askWays(connect({ baseUrl: server.url, fetch: timely(fetch) }), profile)
+    return await askWays(openClient({ baseUrl: server.url, fetch: timely(fetch) }), profile)
   } finally {
     await close()
   }

@@ -1,5 +1,5 @@
 import { packageBuild, packageVersion } from '../../base/package.ts'
-import { connect } from '../../client/client.ts'
+import { openClient } from '../../client/client.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operational } from '../../contract/operational.ts'
@@ -27,7 +27,7 @@ export type Answering = Pick<ResolvedRuntime, 'kind' | 'baseUrl' | 'fetch'>
 export async function runtimeFound(runtime: Answering, signal: AbortSignal): Promise<Finding> {
   const { baseUrl } = runtime
   try {
-    const ready = await connect(runtime).call(operational.ready, {}, { signal })
+    const ready = await openClient(runtime).call(operational.ready, {}, { signal })
     return ok(`${baseUrl} serves ${counted(ready.workspaces, 'workspace')}`)
   } catch (error) {
     const meant = runtime.kind === 'named' ? meantInstead(baseUrl, error) : undefined
@@ -62,7 +62,7 @@ export async function versionFound(
   server: ServerAnnouncement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const { version, commit } = await connect(runtime).call(operational.version, {}, { signal })
+  const { version, commit } = await openClient(runtime).call(operational.version, {}, { signal })
   const own = packageVersion()
   const ownCommit = packageBuild()?.commit ?? 'unknown'
   const build = compareCommits(ownCommit, commit)

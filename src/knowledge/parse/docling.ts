@@ -45,7 +45,7 @@ export class Docling {
       })
     const form = await createForm(file)
     signal.throwIfAborted()
-    const ask = (until: AbortSignal) => this.ask(url, form, until)
+    const ask = (until: AbortSignal) => this.request(url, form, until)
     const answer = await withTimeout(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
       signal.throwIfAborted()
       throw cause instanceof WbError ? cause : doclingUnavailable('cannot be reached', cause)
@@ -53,7 +53,7 @@ export class Docling {
     return { text: markdownOf(answer), parser: 'docling', version: null }
   }
 
-  private async ask(url: string, form: Response, signal: AbortSignal): Promise<unknown> {
+  private async request(url: string, form: Response, signal: AbortSignal): Promise<unknown> {
     const answer = await this.parts.fetch(`${url.replace(/\/+$/, '')}/v1/convert/file`, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': form.headers.get('content-type')! },

@@ -28,10 +28,10 @@ export interface ChatModel {
   readonly sampling: SamplingSettings
 }
 
-type ModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
+type ChatModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
 
 /** @throws llm_provider_unsupported  the runtime cannot call the provider of the service */
-export function openServiceModel(service: LlmService, parts: ModelParts): ChatModel {
+export function openServiceModel(service: LlmService, parts: ChatModelParts): ChatModel {
   const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
     service
   const seen = seenModelOf(service, parts)
@@ -55,7 +55,7 @@ export function openServiceModel(service: LlmService, parts: ModelParts): ChatMo
  *
  * @throws chat_disabled  chat is disabled, or its credential is missing
  */
-export function openConfiguredModel(parts: ModelParts): ChatModel {
+export function openConfiguredModel(parts: ChatModelParts): ChatModel {
   const { chat, environment } = parts
   const trouble = chatProviderProblem({ chat }, environment)
   if (trouble) {

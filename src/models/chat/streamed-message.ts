@@ -67,7 +67,7 @@ export class StreamedMessage {
       this.#usage
     if (reasoning !== '') this.#splitter.settle()
     const parts: AnswerPart[] = reasoning === '' ? [] : [{ kind: 'reasoning', delta: reasoning }]
-    const taken = this.#taken(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
+    const taken = this.#addParts(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
     // Must come last, because a failure after the end of the answer is ignored.
     const reason = fieldOfUntrusted(choice, 'finish_reason')
     if (typeof reason === 'string' && reason !== '') this.#reason = reason
@@ -76,7 +76,7 @@ export class StreamedMessage {
 
   /** Returns text that was held back for classification, at the end of the stream. */
   end(): AnswerPart[] {
-    return this.#taken(this.#splitter.end())
+    return this.#addParts(this.#splitter.end())
   }
 
   /** True once part of the answer was returned, so the request cannot be repeated. */
@@ -122,7 +122,7 @@ export class StreamedMessage {
     }
   }
 
-  #taken(parts: AnswerPart[]): AnswerPart[] {
+  #addParts(parts: AnswerPart[]): AnswerPart[] {
     for (const part of parts) {
       this.#hasBegun = true
       if (part.kind === 'text') this.#text += part.delta

@@ -84,7 +84,7 @@ export async function callToolOf(
   const parts = content.map(shownPart).filter(part => part.text.trim() !== '')
   const texts = parts.map(({ text }) => text)
   // Most servers also send structured content as text, for older clients.
-  const isUntold = structuredContent !== undefined && !parts.some(part => part.isText)
-  if (isUntold) texts.unshift(JSON.stringify(structuredContent))
+  const needsStructuredContent = structuredContent !== undefined && !parts.some(part => part.isText)
+  if (needsStructuredContent) texts.unshift(JSON.stringify(structuredContent))
   return { text: texts.join('\n'), isError }
 }

@@ -9,7 +9,7 @@ const minuteMs = 60_000
 /** Logs the standard error of a program by line, without secrets and at a limited rate. */
 export class StderrLog {
   #rest = ''
-  #told = 0
+  #linesInMinute = 0
   #since: number
 
   /**
@@ -40,10 +40,12 @@ export class StderrLog {
     if (line === '') return
     if (this.clock.now() - this.#since >= minuteMs) {
       this.#since = this.clock.now()
-      this.#told = 0
+      this.#linesInMinute = 0
     }
-    this.#told++
-    if (this.#told <= linesPerMinuteMax) this.tell(presentableMessage(this.hide(line.slice(0, lineCharsMax))))
-    else if (this.#told === linesPerMinuteMax + 1) this.tell('(more lines are left out for a minute)')
+    this.#linesInMinute++
+    if (this.#linesInMinute <= linesPerMinuteMax)
+      this.tell(presentableMessage(this.hide(line.slice(0, lineCharsMax))))
+    else if (this.#linesInMinute === linesPerMinuteMax + 1)
+      this.tell('(more lines are left out for a minute)')
   }
 }

@@ -96,7 +96,7 @@ export async function openProviderClient(calls: ProviderCalls, outbound: Outboun
         totalMs: timeoutMsMax,
         credential,
         isLocal: calls.isLocal ?? false,
-        sender: tell => createSend(calls, outbound, tell),
+        createSender: tell => createSend(calls, outbound, tell),
         async post(fetch, signal) {
           try {
             await open(fetch, timeoutMsMax).post(path, { body, signal }).asResponse()

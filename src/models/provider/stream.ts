@@ -27,7 +27,7 @@ interface StreamParts extends StreamOptions {
   readonly credential: string | undefined
   /** True if requests that time out are not repeated. */
   readonly isLocal: boolean
-  readonly sender: (tell: (refusal: ProviderFailure) => void) => SendRequest
+  readonly createSender: (tell: (refusal: ProviderFailure) => void) => SendRequest
   /**
    * Sends the request through the SDK, which repeats it if `fetch` fails.
    *
@@ -70,7 +70,7 @@ export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown,
 
 async function startStream(parts: StreamParts, ending: AbortController): Promise<StartedStream> {
   const giveUp = (failure: ProviderFailure) => ending.abort(failure)
-  const send = parts.sender(giveUp)
+  const send = parts.createSender(giveUp)
   let begun: StartedStream | undefined
   const posted = parts.post(async (input, init) => {
     const attempt = new StreamAttempt({ ...parts, until: ending.signal })
@@ -118,14 +118,14 @@ interface AttemptParts {
 /** One request whose answer is streamed. Aborted after too long a silence. */
 class StreamAttempt {
   readonly #stop = new AbortController()
-  readonly #letGo: () => void
+  readonly #unlink: () => void
   #cancel = () => {}
   /** True after the provider marked the end of the answer. */
   #isDone = false
   #isRead = false
 
   constructor(private readonly parts: AttemptParts) {
-    this.#letGo = abortWith(this.#stop, parts.until)
+    this.#unlink = abortWith(this.#stop, parts.until)
     this.#wait(parts.idleMs)
   }
 
@@ -143,7 +143,7 @@ class StreamAttempt {
   async *events(answer: OutboundResponse): AsyncGenerator<unknown, void, undefined> {
     try {
       if (/\bjson\b/i.test(answer.headers.get('content-type') ?? '')) yield await this.#whole(answer)
-      else yield* this.#parsed(eventData(this.#heard(answer.body)))
+      else yield* this.#parsed(eventData(this.#resetTimer(answer.body)))
     } catch (error) {
       if (error instanceof SyntaxError || error instanceof BodyTooLong || error instanceof RangeError)
         throw new ProviderFailure('sent an answer that cannot be read', {}, {}, error)
@@ -154,7 +154,7 @@ class StreamAttempt {
   /** Releases the request, and aborts it unless it was read completely. */
   end(): void {
     this.#cancel()
-    this.#letGo()
+    this.#unlink()
     if (!this.#isRead) this.#stop.abort()
   }
 
@@ -176,10 +176,10 @@ class StreamAttempt {
   }
 
   async #whole({ body }: OutboundResponse): Promise<unknown> {
-    return JSON.parse((await readBody(this.#heard(body), providerAnswerBytesMax)).toString())
+    return JSON.parse((await readBody(this.#resetTimer(body), providerAnswerBytesMax)).toString())
   }
 
-  async *#heard(body: OutboundResponse['body']): AsyncGenerator<Uint8Array> {
+  async *#resetTimer(body: OutboundResponse['body']): AsyncGenerator<Uint8Array> {
     for await (const part of limitBytes(body, providerAnswerBytesMax)) {
       if (!this.#isDone) this.#cancel()
       yield part

@@ -14,7 +14,7 @@ export type DeferStep = (step: () => void) => void
 export interface CommitUnit<T> {
   run(later: DeferStep): T
   /** Returns true to keep the unit's writes, and false to roll them back. */
-  keeps(result: T): boolean
+  shouldCommit(result: T): boolean
 }
 
 interface WaitingUnit {
@@ -97,7 +97,7 @@ export class CommitQueue {
     this.#connection.prepare('SAVEPOINT unit').run()
     try {
       const result = unit.run(step => own.push(step))
-      if (unit.keeps(result)) steps.push(...own)
+      if (unit.shouldCommit(result)) steps.push(...own)
       else this.#connection.prepare('ROLLBACK TO unit').run()
       this.#connection.prepare('RELEASE unit').run()
       return () => resolve(result)

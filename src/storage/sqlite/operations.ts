@@ -42,18 +42,18 @@ export function createWriteOperations(connection: SqliteConnection) {
           const changed = changes.apply(input.changes, later)
           return changed.ok ? changed : { ...changed, at: changed.at + input.rows.length }
         },
-        keeps: outcome => outcome.ok,
+        shouldCommit: outcome => outcome.ok,
       }),
     lease: (input: KeyedInput & { owner: string; now: number; until: number }): Promise<boolean> =>
-      queue.run({ run: () => fitted.lease(input.key, input.owner, input), keeps: always }),
+      queue.run({ run: () => fitted.lease(input.key, input.owner, input), shouldCommit: always }),
     release: (input: KeyedInput & { owner: string }): Promise<void> =>
-      queue.run({ run: () => fitted.release(input.key, input.owner), keeps: always }),
+      queue.run({ run: () => fitted.release(input.key, input.owner), shouldCommit: always }),
     stage: (
       input: KeyedInput & { fit: FitLease; vectors: readonly { record: number; vector: Float32Array }[] },
     ): Promise<boolean> =>
-      queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), keeps: always }),
+      queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
     swap: (input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> =>
-      queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), keeps: always }),
+      queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
   } satisfies ThreadOperations)
 }
 

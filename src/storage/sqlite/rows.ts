@@ -128,7 +128,7 @@ export class SqliteRows {
   }
 
   #insert(table: AnyTable, row: object): RefusedWrite {
-    const taken = this.#taken(table, row)
+    const taken = this.#findDuplicate(table, row)
     if (taken) return taken
     this.#connection
       .prepare(`INSERT INTO ${table.name} (version, body) VALUES (1, ?)`)
@@ -141,7 +141,7 @@ export class SqliteRows {
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
     if (version !== undefined && version !== stored.version) return { reason: 'stale' }
-    const taken = this.#taken(table, row, stored.ordinal)
+    const taken = this.#findDuplicate(table, row, stored.ordinal)
     if (taken) return taken
     this.#connection
       .prepare(`UPDATE ${table.name} SET version = version + 1, body = ? WHERE ordinal = ?`)
@@ -177,7 +177,7 @@ export class SqliteRows {
   }
 
   /** Returns the refusal if another row has the same key or the same values in a unique set. */
-  #taken(table: AnyTable, row: object, self?: number): RefusedWrite {
+  #findDuplicate(table: AnyTable, row: object, self?: number): RefusedWrite {
     if (self === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
       return { reason: 'exists' }
     for (const [unique, columns] of Object.entries(table.unique)) {
