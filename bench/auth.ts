@@ -8,7 +8,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { RequestCredentials, TokenVerifier } from '../src/auth/authenticate.ts'
 import { Admission } from '../src/auth/keys/admission.ts'
 import { ApiKeyVerifier } from '../src/auth/keys/key-verifier.ts'
-import { digestToken, newToken } from '../src/auth/keys/token.ts'
+import { digestToken, newToken, productionCost } from '../src/auth/keys/token.ts'
 import { JwtVerifier } from '../src/auth/oidc/jwt-verifier.ts'
 import { systemClock, timestamp } from '../src/base/clock.ts'
 import { createLog } from '../src/base/log.ts'
@@ -29,7 +29,7 @@ const log = createLog({ level: 'warn', stream: process.stderr })
 const presented: RequestCredentials = {
   authorization: null,
   cookie: null,
-  address: '127.0.0.1',
+  client: '127.0.0.1',
   requestId: 'bench',
   siteOrigin: () => 'http://localhost',
 }
@@ -58,20 +58,21 @@ async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
   const store = await openEmbeddedStore({ path: join(folder, 'workbase.db') })
   const tokenKey = await getOrCreateSecret(store.rows, 'token-key')
-  const parts = { rows: store.rows, clock: systemClock, log, admission: new Admission(), tokenKey }
-  const verifier = new ApiKeyVerifier(parts)
+  const verifier = new ApiKeyVerifier({
+    rows: store.rows,
+    clock: systemClock,
+    log,
+    admission: new Admission(),
+    tokenKey,
+    keyCost: productionCost,
+  })
   const { token, prefix } = newToken(tokenKey)
   const now = timestamp(systemClock)
   const workspaceId = crypto.randomUUID()
   const key = { workspaceId, keyId: crypto.randomUUID(), prefix, label: 'bench', principalId: null }
   const never = { lastUsedAt: null, revokedAt: null, expiresAt: null }
-  const row = {
-    ...key,
-    ...never,
-    scopes: ['read' as const],
-    digest: await digestToken(token),
-    createdAt: now,
-  }
+  const digest = await digestToken(token, productionCost)
+  const row = { ...key, ...never, scopes: ['read' as const], digest, createdAt: now }
   await store.rows.atomic([
     {
       op: 'insert',

@@ -8,7 +8,7 @@ import { UsageError } from '../src/cli/faults.ts'
 import { refuseClearText } from '../src/cli/settings/address.ts'
 import { plain } from '../src/cli/terminal/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
-import type { Incoming } from '../src/client/transport.ts'
+import type { Incoming } from '../src/client/fetch.ts'
 
 export default class Api extends WbCommand {
   static override summary = 'call any route of the API'

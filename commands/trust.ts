@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../src/base/shell-word.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { decidedFolders } from '../src/cli/folder/decided.ts'
@@ -8,7 +9,6 @@ import { realFolder } from '../src/cli/folder/here.ts'
 import { fileLines } from '../src/cli/folder/shown.ts'
 import { decide, decisionNow, decisionOn } from '../src/cli/folder/trusted.ts'
 import { surveyFolder } from '../src/cli/local.ts'
-import { shellWord } from '../src/cli/terminal/shell-word.ts'
 
 export default class Trust extends WbCommand {
   static override summary = "let this folder's files count"

@@ -5,6 +5,7 @@ import { openAccess } from './access/open.ts'
 import { anonymousContext, operatorContext } from './access/subject.ts'
 import { openAgents } from './agents/open.ts'
 import type { ListRemoteTools } from './agents/tools/remote-tools.ts'
+import { type KeyCost, productionCost } from './auth/keys/token.ts'
 import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
@@ -71,6 +72,7 @@ export interface RuntimeSettings {
 /** Parts that tests can replace. */
 export interface RuntimeOverrides {
   readonly clock?: Clock
+  readonly keyCost?: KeyCost
   readonly outbound?: Outbound
   /** Resolves a host name to addresses, before the guard checks them. */
   readonly resolve?: ResolveHost
@@ -166,6 +168,7 @@ async function buildRuntime(
     config: config.auth,
     secrets,
     tokenKey: await getOrCreateSecret(rows, 'token-key'),
+    keyCost: seams.keyCost ?? productionCost,
     audit,
     fetch: seams.fetch ?? models.fetch,
   })

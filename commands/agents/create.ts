@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agents/agent-flags.ts'
 import { samplingFields } from '../../src/cli/agents/sampling-flags.ts'
 import { anAgent } from '../../src/cli/command/choices.ts'
@@ -7,7 +8,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { findTemplate } from '../../src/cli/find/agent.ts'
 import { toolIds } from '../../src/cli/find/tool.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents, agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsCreate extends WbCommand {

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agents/agent-flags.ts'
 import { noSampling, samplingFields } from '../../src/cli/agents/sampling-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { toolIds } from '../../src/cli/find/tool.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsUpdate extends WbCommand {

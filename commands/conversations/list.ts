@@ -14,7 +14,7 @@ export default class ConversationsList extends WbCommand {
   ]
   static override flags = {
     agent: Flags.string({ char: 'a', summary: 'with this agent only, by name or id' }),
-    search: Flags.string({ summary: 'words that the title contains' }),
+    search: Flags.string({ summary: 'words that the title or the messages contain' }),
     sort: Flags.option({
       options: ['created', 'activity'] as const,
       default: 'created' as const,

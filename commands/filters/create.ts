@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { aFilter } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
 import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersCreate extends WbCommand {

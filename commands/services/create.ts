@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
@@ -9,7 +10,6 @@ import { kinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer.ts'
 import { warnOfProblem } from '../../src/cli/services/problem.ts'
 import { useOf } from '../../src/cli/services/release.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class ServicesCreate extends WbCommand {

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { keyValues } from '../../src/cli/command/flags.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { workspaceKinds, workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesCreate extends WbCommand {

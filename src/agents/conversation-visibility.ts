@@ -14,7 +14,7 @@ export type ConversationVisibility =
  * With row-level access, a conversation is visible to the principal who began it and to holders of `manage:access`.
  * An anonymous caller is not a principal, so it sees none.
  *
- * @see docs/decisions/conversations.md
+ * @see docs/decisions/0012-conversations.md
  */
 export function conversationVisibility(
   { rlacEnabled }: Pick<Workspace, 'rlacEnabled'>,

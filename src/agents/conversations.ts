@@ -9,6 +9,7 @@ import { changeRow } from '../storage/change-row.ts'
 import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
+import { ConversationSearch } from './conversation-search.ts'
 import { conversationVisibility, isConversationVisible } from './conversation-visibility.ts'
 import { agentNotFound, conversationNotFound } from './not-found.ts'
 
@@ -62,14 +63,6 @@ const orders = {
   },
 } as const
 
-function foldText(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
-}
-
-function wordsOf(search: string): string[] {
-  return foldText(search).split(/\s+/).filter(Boolean)
-}
-
 /** Conversations with agents. Those that the caller cannot see count as missing. */
 export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
@@ -97,10 +90,8 @@ export class Conversations {
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
-    const words = wordsOf(q)
-    const isFound = (row: ConversationRow): row is ConversationRow =>
-      words.every(word => foldText(row.title ?? '').includes(word))
-    return pager.filteredPage(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
+    const search = new ConversationSearch(this.parts.rows, q)
+    return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
   }
 
   /**

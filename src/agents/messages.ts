@@ -9,9 +9,7 @@ import type { RowStore } from '../storage/rows.ts'
 import { type MessageImageRow, type MessageRow, tables } from '../storage/tables.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
 import { messageNotFound } from './not-found.ts'
-
-/** A row that users can read. Tool calls and results are visible to the model and the runtime only. */
-type VisibleRow = MessageRow & { role: Message['role'] }
+import { isVisible } from './visible-message.ts'
 
 /** Fields of a message that most messages leave empty. */
 export const emptyFields = {
@@ -22,11 +20,6 @@ export const emptyFields = {
   toolCallPayload: null,
   toolResponse: null,
 } satisfies Partial<MessageRow>
-
-/** @see docs/agents.md#conversations */
-export function isVisible(row: MessageRow): row is VisibleRow {
-  return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
-}
 
 /** Messages of conversations that the caller can see. */
 export class Messages {

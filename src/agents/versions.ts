@@ -7,9 +7,10 @@ import { type MessageRow, type MessageVersionRow, tables } from '../storage/tabl
 import { questionIdOf, type StoredConversationKey, versionsMax } from './chat/current-version.ts'
 import { switchVersion } from './chat/switch-version.ts'
 import type { ConversationKey, Conversations } from './conversations.ts'
-import { isVisible, toMessage } from './messages.ts'
+import { toMessage } from './messages.ts'
 import { messageNotFound } from './not-found.ts'
 import { truncateText } from './tools/tool-result.ts'
+import { isVisible } from './visible-message.ts'
 
 /** Rows that are read at once in search of an answer. */
 const answerBatch = { limit: 50, charsMax: 200_000 }
@@ -21,7 +22,7 @@ const searchedAtOnce = 4
 /** Messages of one version, after its question. */
 type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
-/** Versions of questions, for callers with access to the conversation. @see docs/decisions/message-versions.md */
+/** Versions of questions, for callers with access to the conversation. @see docs/decisions/0031-message-versions.md */
 export class Versions {
   constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
@@ -70,12 +71,29 @@ export class Versions {
     const kept = await rows.get(tables.messageVersions, key)
     const question = kept?.row ?? (await rows.get(tables.messages, key))?.row
     if (question?.role !== 'user') throw messageNotFound(messageId)
-    if (kept && kept.row.versionId !== messageId)
-      throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
-        hint: `Select version ${kept.row.versionId} first.`,
-      })
-    if (kept) await switchVersion(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    if (kept) {
+      const parentId = await this.#parentOf(kept.row)
+      if (parentId !== undefined)
+        throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
+          hint: `Select version ${parentId} first.`,
+        })
+      await switchVersion(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    }
     return toMessage(question)
+  }
+
+  /**
+   * Returns the version of an earlier question that a version was asked in, if that one is not in the conversation.
+   * It is kept with the version of the same question that was in the conversation last.
+   */
+  async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
+    if (versionId !== messageId) return versionId
+    const found = await this.parts.rows.list(tables.messageVersions, {
+      index: 'byQuestion',
+      prefix: [workspaceId, conversationId, questionId!],
+      limit: versionsMax,
+    })
+    return found.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
   }
 
   async #answerTo(

@@ -15,7 +15,7 @@ export interface RequestCredentials {
   readonly authorization: string | null
   readonly cookie: string | null
   /** IP address of the client, an IPv6 address as its /64; empty for requests of this process. */
-  readonly address: string
+  readonly client: string
   readonly requestId: string
   /** Returns the origin at which a browser reaches the runtime. Called only if a cookie is read. */
   siteOrigin(): string
@@ -34,7 +34,7 @@ export interface TokenVerifier {
   /**
    * @returns undefined if the token has the format of another kind
    * @throws unauthorized  when the token is not valid
-   * @throws rate_limited  when too many unverified tokens of this address are waiting
+   * @throws rate_limited  when too many unverified tokens of this client are waiting
    */
   verify(token: string, presented: RequestCredentials): Promise<VerifiedToken> | undefined
 }

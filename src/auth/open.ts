@@ -14,6 +14,7 @@ import { BootstrapVerifier } from './bootstrap-verifier.ts'
 import { Admission } from './keys/admission.ts'
 import { ApiKeys } from './keys/api-keys.ts'
 import { ApiKeyVerifier } from './keys/key-verifier.ts'
+import type { KeyCost } from './keys/token.ts'
 import { JwtVerifier } from './oidc/jwt-verifier.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
 import { Sealer } from './session/sealer.ts'
@@ -27,6 +28,7 @@ export interface AuthParts {
   readonly pager: Pager
   /** Secret of the store, used to mark its API keys. */
   readonly tokenKey: string
+  readonly keyCost: KeyCost
   readonly audit: AuditTrail
   readonly clock: Clock
   readonly log: Log

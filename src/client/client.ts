@@ -2,9 +2,9 @@ import { WbError } from '../contract/errors.ts'
 import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
 import { failure, stranger, where } from './failure.ts'
+import type { Fetch, Incoming, Outgoing } from './fetch.ts'
 import { lines } from './lines.ts'
 import { inPieces } from './pieces.ts'
-import type { Fetch, Incoming, Outgoing } from './transport.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
 
 /** Address of a runtime, and the means to send requests to it. */

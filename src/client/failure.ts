@@ -1,5 +1,5 @@
 import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/errors.ts'
-import type { Incoming } from './transport.ts'
+import type { Incoming } from './fetch.ts'
 import { Unreachable } from './unreachable.ts'
 
 /** Substitutes by status for error codes that this version does not know. */

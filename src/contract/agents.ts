@@ -16,10 +16,10 @@ export type ToolPermission = (typeof toolPermissions)[number]
  */
 const ToolRule = z.strictObject({
   permission: z.enum(toolPermissions),
-  afterReading: z
-    .enum(toolPermissions)
-    .optional()
-    .meta({ description: 'at least as strict; left out, it asks where `permission` allows' }),
+  afterReading: z.enum(toolPermissions).optional().meta({
+    description:
+      'permission after the turn has read documents or tool results; at least as strict as `permission`; if left out, `allow` becomes `ask`',
+  }),
 })
 
 /** Rules by tool ID, or by prefix and `*`. The longest match applies. */
@@ -34,9 +34,9 @@ export const Agent = z
     description: z.string().nullable(),
     systemPrompt: z.string().nullable(),
     userPrompt: z.string().nullable(),
-    llmServiceId: z.uuid().nullable().meta({ description: 'null is the chat provider of the runtime' }),
+    llmServiceId: z.uuid().nullable().meta({ description: 'null uses the chat provider of the runtime' }),
     knowledgeBaseIds: z.array(z.uuid()),
-    toolIds: z.array(z.string()).meta({ description: 'empty is every built-in tool, and no other' }),
+    toolIds: z.array(z.string()).meta({ description: 'if empty, all built-in tools and no others' }),
     rerankEnabled: z.boolean(),
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),

@@ -43,7 +43,7 @@ export const attachments = {
   list: route({
     method: 'GET',
     path: ofConversation,
-    summary: 'List the attachments of a conversation, the oldest first',
+    summary: 'List the attachments of a conversation',
     access: member('read:chat'),
     query: pageQuery,
     replies: { 200: pageOfItems(Attachment) },

@@ -6,7 +6,7 @@ import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 const auditQuery = pageQuery.extend({
-  since: timestampInput.optional().meta({ description: 'records of this moment and later' }),
+  since: timestampInput.optional().meta({ description: 'only records at this time or later' }),
   action: z.enum(auditActions).optional(),
 })
 export type AuditQuery = z.output<typeof auditQuery>

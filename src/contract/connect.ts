@@ -22,7 +22,7 @@ const Snippet = z
 export type Snippet = z.output<typeof Snippet>
 
 const SnippetQuery = z.object({
-  knowledgeBaseId: z.uuid().optional().meta({ description: 'search this one, instead of all' }),
+  knowledgeBaseId: z.uuid().optional().meta({ description: 'knowledge base to search, instead of all' }),
   apiKeyEnvVar: z
     .string()
     .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be a name of A-Z 0-9 _')

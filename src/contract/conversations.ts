@@ -65,13 +65,10 @@ const ConversationPatch = z.strictObject(changeable).partial()
 export type ConversationPatch = z.output<typeof ConversationPatch>
 
 const conversationQuery = pageQuery.extend({
-  q: z
-    .string()
-    .trim()
-    .min(1)
-    .max(limits.conversationSearchChars)
-    .optional()
-    .meta({ description: 'words that the title must contain, in any case and order' }),
+  q: z.string().trim().min(1).max(limits.conversationSearchChars).optional().meta({
+    description:
+      'words that the title, the questions and the answers must contain together, in any case and order; a page can have fewer items than `limit`, even none, and still be followed by others',
+  }),
   sort: z
     .enum(['created', 'activity'])
     .default('created')
@@ -86,7 +83,7 @@ export const conversations = {
   listAll: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/conversations',
-    summary: 'List the conversations of a workspace that the caller may see, the newest first',
+    summary: 'List the conversations of a workspace',
     access: member('read:chat'),
     query: conversationQuery,
     replies: { 200: pageOfItems(Conversation) },
@@ -95,7 +92,7 @@ export const conversations = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations',
-    summary: 'List the conversations with an agent that the caller may see, the newest first',
+    summary: 'List the conversations with an agent',
     access: member('read:chat'),
     query: conversationQuery,
     replies: { 200: pageOfItems(Conversation) },
@@ -141,7 +138,7 @@ export const messages = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages',
-    summary: 'List the messages of a conversation, in order',
+    summary: 'List the messages of a conversation',
     access: member('read:chat'),
     query: pageQuery,
     replies: { 200: pageOfItems(Message) },
@@ -167,7 +164,7 @@ export const messages = {
   versions: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/versions',
-    summary: 'List the versions of a question, the oldest first',
+    summary: 'List the versions of a question',
     description:
       'Each message that is sent with `replaces` creates a version of the question. One version is in the conversation. Failed attempts are versions, too.',
     access: member('read:chat'),
@@ -177,7 +174,7 @@ export const messages = {
   select: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
-    summary: 'Go back to a version of a question',
+    summary: 'Select a version of a question',
     description:
       'Puts the version back into the conversation, with all messages that followed it. The version that it replaces is kept in the same way.',
     access: member('read:chat'),

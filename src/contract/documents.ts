@@ -122,7 +122,7 @@ const IngestForm = z.object({
     .string()
     .default('')
     .transform(text => text === 'true')
-    .meta({ description: 'only the text `true` is a yes' }),
+    .meta({ description: 'only the text `true` means true' }),
 })
 export type IngestForm = z.output<typeof IngestForm>
 
@@ -134,7 +134,7 @@ const asyncQuery = z.object({
   async: z
     .enum(['true', 'false'])
     .optional()
-    .meta({ description: '`true` takes the text in and leaves the rest to a job' }),
+    .meta({ description: '`true` accepts the text and leaves the rest to a job' }),
 })
 
 export const documents = {

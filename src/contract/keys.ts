@@ -54,7 +54,7 @@ const ApiKeyRotate = z.object({
     .min(0)
     .max(limits.keyGraceSeconds)
     .default(limits.keyGraceSecondsDefault)
-    .meta({ description: 'for how long the old token still works' }),
+    .meta({ description: 'time during which the old token keeps working' }),
 })
 export type ApiKeyRotate = z.output<typeof ApiKeyRotate>
 

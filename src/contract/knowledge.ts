@@ -36,9 +36,9 @@ export type KnowledgeBase = z.output<typeof KnowledgeBase>
 /** State of the built-in embedder of a knowledge base. */
 export const EmbedderState = z
   .object({
-    version: z.string().meta({ description: 'name of the vector space that is in force' }),
+    version: z.string().meta({ description: 'name of the current vector space' }),
     state: z.enum(['placeholder', 'fitting', 'ready']),
-    fittedChunks: z.int().meta({ description: 'chunks that the space was fitted on' }),
+    fittedChunks: z.int().meta({ description: 'number of chunks that the space was fitted to' }),
     chunks: z.int(),
   })
   .meta({ id: 'Embedder' })
@@ -88,7 +88,7 @@ export const AdoptableCollection = z
     vectorService: z.object({ provider: z.string(), modelName: z.string() }).nullable(),
     lexicalEnabled: z.boolean(),
     rerankEnabled: z.boolean(),
-    attached: z.boolean().meta({ description: 'a knowledge base of this workspace has it' }),
+    attached: z.boolean().meta({ description: 'true if a knowledge base of this workspace uses it' }),
   })
   .meta({ id: 'Adoptable' })
 export type AdoptableCollection = z.output<typeof AdoptableCollection>
@@ -114,7 +114,8 @@ const searchFields = {
   filter: filter.optional(),
   includeEmbeddings: z.boolean().default(false),
   includeCoverage: z.boolean().optional().meta({
-    description: "add to each hit the share of the question's words that it holds, from 0 to 1; needs text",
+    description:
+      "adds `coverage` to each hit: the share of the question's words that it contains, from 0 to 1; needs `text`",
   }),
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({
@@ -125,7 +126,7 @@ const searchFields = {
     .boolean()
     .optional()
     .meta({ description: 'rank the hits again by fusion with their lexical ranks' }),
-  knowledgeFilterId: z.uuid().optional().meta({ description: 'a saved filter, which has to hold as well' }),
+  knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that must match as well' }),
 }
 
 const exactlyOne = 'send exactly one of text and vector'
@@ -144,7 +145,7 @@ const SearchMany = z
       .min(1)
       .max(limits.knowledgeBasesPerSearch)
       .optional()
-      .meta({ description: 'which ones to search; all of the workspace when left out' }),
+      .meta({ description: 'knowledge bases to search; if left out, all of the workspace' }),
   })
   .refine(hasOne, exactlyOne)
 export type SearchMany = z.output<typeof SearchMany>

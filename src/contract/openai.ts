@@ -124,7 +124,7 @@ const ChatCompletion = z
         finish_reason: finishReason,
       }),
     ),
-    usage: Usage.optional().meta({ description: 'left out if the provider does not report tokens' }),
+    usage: Usage.optional().meta({ description: 'absent if the provider does not report tokens' }),
   })
   .meta({ id: 'ChatCompletion' })
 export type ChatCompletion = z.output<typeof ChatCompletion>

@@ -12,13 +12,13 @@ export type { JsonSchema, OpenApi, OpenApiOperation } from './openapi-types.ts'
 /** Descriptions of failures that any operation can have, by status. */
 const sharedFailures = {
   400: 'The request is not valid.',
-  401: 'The caller is not known.',
-  403: 'The caller may not do this.',
+  401: 'The request has no valid credential.',
+  403: 'The caller does not have the rights for this.',
   409: 'The state of the resource does not allow this.',
   413: 'The body is too large.',
-  422: 'The request is understood and cannot be carried out.',
-  429: 'Too many requests; wait for the seconds in `Retry-After`.',
-  500: 'The runtime failed; find the request ID in the log.',
+  422: 'The request is valid, but cannot be carried out.',
+  429: 'Too many requests. Wait for the number of seconds in `Retry-After`.',
+  500: 'The runtime failed. Find the request ID in its log.',
 } as const
 
 /**
@@ -75,15 +75,15 @@ function describeAccess(access: Access): string {
     case 'open':
       return 'open to everyone'
     case 'anyCaller':
-      return 'any caller; anonymous ones where the runtime allows them'
+      return 'any caller, including anonymous ones if the runtime allows them'
     case 'signedIn':
       return 'a signed-in caller'
     case 'platform':
-      return 'a caller of the whole runtime, not of single workspaces'
+      return 'a caller with access to the whole runtime, not to single workspaces only'
     case 'operator':
-      return 'a verified caller of the whole runtime; anyone while nothing is verified'
+      return 'a verified caller of the whole runtime; everyone if authentication is disabled'
     case 'setup':
-      return 'the bootstrap token; without a credential, callers of this machine while nothing is verified'
+      return 'the bootstrap token; if authentication is disabled, callers on this machine without a credential'
     case 'owner':
       return 'a verified caller of the whole runtime with the scope manage, or the owner of the data directory'
     case 'member':
@@ -232,7 +232,7 @@ function failureResponse(description: string): OpenApiResponse {
 
 const errorSchema: JsonSchema = {
   type: 'object',
-  description: 'The one body of every failure.',
+  description: 'The body of every error response.',
   properties: {
     error: {
       type: 'object',
@@ -241,7 +241,7 @@ const errorSchema: JsonSchema = {
         message: { type: 'string' },
         requestId: { type: 'string' },
         hint: { type: 'string', description: 'what to do next' },
-        docs: { type: 'string', description: 'where the documentation speaks of the code' },
+        docs: { type: 'string', description: 'page and anchor in the documentation' },
       },
       required: ['code', 'message', 'requestId'],
     },

@@ -56,7 +56,7 @@ const PlaygroundCommand = z.object({
   targetKind: z.enum(targetKinds).optional(),
   collection: target,
   table: target,
-  command: json.meta({ description: 'one key, which is the command’s name' }),
+  command: json.meta({ description: 'object with one key: the name of the command' }),
 })
 export type PlaygroundCommand = z.output<typeof PlaygroundCommand>
 

@@ -54,7 +54,7 @@ const PreviewRequest = z.strictObject({
   dsl: boundedText(limits.policyChars),
   principalId: boundedText(limits.principalIdChars)
     .optional()
-    .meta({ description: 'who acts; one whom the workspace does not know has no attributes' }),
+    .meta({ description: 'principal that acts; an unknown principal has no attributes' }),
 })
 export type PreviewRequest = z.output<typeof PreviewRequest>
 

@@ -15,7 +15,7 @@ export const SecretRelease = z
     releaseId: z.uuid(),
     ref: secretRef,
     host: z.string().meta({ description: 'with its port, unless that is the usual one of the scheme' }),
-    workspaceId: z.uuid().nullable().meta({ description: 'null is every workspace' }),
+    workspaceId: z.uuid().nullable().meta({ description: 'null allows every workspace' }),
     createdAt: isoTimestamp,
   })
   .meta({ id: 'SecretRelease' })
@@ -68,7 +68,7 @@ export const secretReleases = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/secret-releases/:releaseId',
-    summary: 'Withdraw a release',
+    summary: 'Delete a secret release',
     access: owner,
     replies: { 204: null },
     errors: ['secret_release_not_found'],

@@ -34,7 +34,7 @@ export const setup = {
   status: route({
     method: 'GET',
     path: '/setup-status',
-    summary: 'Show what is set up and what is missing',
+    summary: 'Show the state of the setup',
     description:
       'Returns which parts of the runtime are set up. It never returns a secret. `managedEnv.path` is null for callers who are not operators.',
     access: openToAll,
@@ -97,7 +97,7 @@ export const rescue = {
   health: route({
     method: 'GET',
     path: '/healthz',
-    summary: 'Why the runtime does not serve',
+    summary: 'Show why the runtime cannot serve requests',
     access: openToAll,
     replies: { 503: degraded },
     errors: [],
@@ -105,7 +105,7 @@ export const rescue = {
   ready: route({
     method: 'GET',
     path: '/readyz',
-    summary: 'Why the runtime does not serve',
+    summary: 'Show why the runtime cannot serve requests',
     access: openToAll,
     replies: { 503: degraded },
     errors: [],

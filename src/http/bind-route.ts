@@ -1,12 +1,16 @@
-import { authorize } from '../access/authorize.ts'
+import { type AccessRequest, authorize, decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
 import type { AuthContext } from '../access/subject.ts'
+import type { RequestCredentials } from '../auth/authenticate.ts'
+import { once } from '../base/once.ts'
+import type { Access } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ProtocolResponse, Route, ServerEvent } from '../contract/route.ts'
-import { admitRequest } from './admit.ts'
+import { admitRequest, clientAddress } from './admit.ts'
 import type { BodyReservation } from './body-memory.ts'
+import { confirmAfterMs, withConfirmedBody } from './confirmed-body.ts'
 import type { RouteName } from './decode-thread.ts'
 import { toErrorReply } from './error-reply.ts'
 import { createEventStream } from './event-stream.ts'
@@ -29,14 +33,6 @@ import { writeLines } from './ndjson.ts'
 import { createProtocolReply } from './protocol-reply.ts'
 import { checkPath, decodeParams } from './query.ts'
 import { rateLimitClassOf } from './rate-limit.ts'
-import {
-  accessRequestOf,
-  authenticateRequest,
-  reauthorizeAfterMs,
-  reauthorizeRequest,
-  scopeRequestToWorkspace,
-  withReauthorizedBody,
-} from './request-authorization.ts'
 import { RequestCaller } from './request-caller.ts'
 import type { Trace } from './trace.ts'
 
@@ -65,10 +61,9 @@ export function bindRoute(
 ): ServeRequest {
   const { uploadDir, clock, decodeInThread: decodeElsewhere } = shared
   const decodeRoute = decodeElsewhere && ((bytes: Buffer) => decodeElsewhere(name, bytes))
-  const readerOf = onceAsked(() =>
-    createInputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }),
-  )
-  const encoderOf = onceAsked(() => createReplyEncoder(route.replies))
+  // A short CLI command uses only two of many routes.
+  const readerOf = once(() => createInputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
+  const encoderOf = once(() => createReplyEncoder(route.replies))
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
@@ -78,11 +73,11 @@ export function bindRoute(
   return handleExchange(shared, route, async current => {
     const { incoming } = current
     admitRequest(shared, current, ration, bodyLimitBytes)
-    if (access.kind !== 'open') current.auth = await authenticateRequest(shared, current)
+    if (access.kind !== 'open') current.auth = await identify(shared, current)
     if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw routeNotFound(incoming)
     const rawParams = decodeParams(incoming.params)
-    const auth = await scopeRequestToWorkspace(shared, current, rawParams.workspaceId)
-    authorize(accessRequestOf(shared, current, access), { auth })
+    const auth = await inWorkspace(shared, current, rawParams.workspaceId)
+    authorize(demandOf(shared, current, access), { auth })
     const hold = reserveBody(shared, current)
     try {
       return await answer(current, rawParams, auth, hold)
@@ -99,10 +94,11 @@ export function bindRoute(
     hold: BodyReservation,
   ): Promise<HttpReply> {
     const { incoming } = current
-    const confirm = () => reauthorizeRequest(shared, current, route)
+    const confirm = () => passAgain(shared, current, route)
+    const wouldPass = (rule: Access) => passes(shared, current, rule)
     const askedAt = clock.now()
     const { input, ignored } = await readerOf()(incoming, rawParams, hold)
-    const isLate = clock.now() - askedAt >= reauthorizeAfterMs
+    const isLate = clock.now() - askedAt >= confirmAfterMs
     const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
@@ -114,9 +110,10 @@ export function bindRoute(
       auth,
       visibility,
       reauthorize: confirm,
+      wouldPass,
     })
     const countOff = countUpload(shared, current, route)
-    const sent = withReauthorizedBody(shared, route, input, confirm) as never
+    const sent = withConfirmedBody(shared, route, input, confirm) as never
     let answered: HandlerResult
     try {
       answered = await handler(sent, caller)
@@ -154,6 +151,68 @@ export function bindRoute(
   }
 }
 
+/** Authenticates the caller of a request. */
+function identify(shared: AppContext, current: Exchange): AuthContext | Promise<AuthContext> {
+  const { incoming, trace } = current
+  const { authorization, cookie, operator } = incoming
+  if (operator) return operator
+  const presented: RequestCredentials = {
+    authorization,
+    cookie,
+    client: clientAddress(shared, current),
+    requestId: trace.requestId,
+    siteOrigin: () => shared.siteOrigin(incoming),
+  }
+  return shared.authenticate(presented)
+}
+
+/** Returns the input of the access gate for a request. */
+function demandOf(shared: AppContext, { incoming, workspaceId }: Exchange, rule: Access): AccessRequest {
+  if (rule.kind !== 'setup') return { rule, workspaceId }
+  const approach = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
+  return { rule, workspaceId, origin: approach }
+}
+
+/** Returns the caller with its rights in the workspace that the path names. */
+async function inWorkspace(
+  shared: AppContext,
+  current: Exchange,
+  workspaceId: string | undefined,
+): Promise<AuthContext> {
+  const auth = current.auth ?? shared.anonymous
+  current.workspaceId = workspaceId
+  if (workspaceId === undefined) return auth
+  current.auth = await shared.scopeToWorkspace(auth, workspaceId)
+  return current.auth
+}
+
+/**
+ * Authenticates and authorizes a caller again, because its rights may have changed during a long upload, wait
+ * or response.
+ *
+ * @throws unauthorized, forbidden  when the same request would now be refused
+ */
+async function passAgain(shared: AppContext, current: Exchange, { access }: Route): Promise<AuthContext> {
+  const known = current.auth ?? shared.anonymous
+  // The bootstrap token is valid for the lifetime of the process, and each use is audited.
+  if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
+  current.auth = await identify(shared, current)
+  const auth = await inWorkspace(shared, current, current.workspaceId)
+  authorize(demandOf(shared, current, access), { auth })
+  return auth
+}
+
+/** Returns true if the caller of a request would pass a rule. */
+async function passes(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
+  try {
+    const auth = current.auth ?? (await identify(shared, current))
+    return decideAccess(demandOf(shared, current, rule), { auth }).allow
+  } catch (error) {
+    if (error instanceof WbError) return false
+    throw error
+  }
+}
+
 /**
  * Counts an upload of a caller, and returns a function that releases it.
  *
@@ -162,15 +221,6 @@ export function bindRoute(
 function countUpload(shared: AppContext, current: Exchange, { body }: Route): () => void {
   const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
   return isUpload ? shared.openUploads.open(callerKey(shared, current)) : () => {}
-}
-
-/** Returns a function that creates a value on first use. A short CLI command uses only two of many routes. */
-function onceAsked<T>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }
 
 function hasField(body: unknown, field: string): boolean {
@@ -183,7 +233,7 @@ export function bindUnknownPath(shared: AppContext): ServeRequest {
     const { incoming } = current
     admitRequest(shared, current, rateLimitClassOf(incoming.path), limits.jsonBodyBytes)
     if (shared.unmatched) throw shared.unmatched()
-    if (incoming.path.startsWith('/api/v1/')) current.auth = await authenticateRequest(shared, current)
+    if (incoming.path.startsWith('/api/v1/')) current.auth = await identify(shared, current)
     checkPath(incoming.path)
     throw routeNotFound(incoming)
   })

@@ -1,13 +1,11 @@
 import type { Buffer as Bytes } from 'node:buffer'
+import { splitLines } from '../base/split-lines.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { NdjsonLine } from '../contract/route.ts'
 import type { BodyReservation } from './body-memory.ts'
 import type { DecodedBody } from './decoder.ts'
-import { GrowingBuffer } from './growing-buffer.ts'
 import { type BodySource, readChunks } from './request-bytes.ts'
-
-const newline = 0x0a
 
 export interface LinesParts {
   readonly source: BodySource | null
@@ -32,8 +30,9 @@ export async function* readLines(parts: LinesParts): AsyncGenerator<NdjsonLine<u
   let givenBytes = 0
   let line = 0
   try {
-    const arriving = (bytes: number) => hold.resize(givenBytes + bytes)
-    for await (const bytes of splitLines(readChunks(source, limitBytes), arriving)) {
+    const onChunk = (bytes: number) => hold.resize(givenBytes + bytes)
+    for await (const lineBytes of splitLines(readChunks(source, limitBytes), { onChunk })) {
+      const bytes = Buffer.from(lineBytes.buffer, 0, lineBytes.byteLength)
       line++
       if (isBlank(bytes)) continue
       givenBytes += bytes.length
@@ -61,27 +60,6 @@ async function readLine(
 
 function isBlank(bytes: Bytes): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
-}
-
-/**
- * Splits chunks into lines.
- *
- * @param arriving  called for each chunk with the size of the incomplete line in bytes
- */
-async function* splitLines(chunks: AsyncIterable<Uint8Array>, arriving: (bytes: number) => void) {
-  const line = new GrowingBuffer()
-  for await (const raw of chunks) {
-    arriving(line.size + raw.byteLength)
-    const chunk = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-    let from = 0
-    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-      line.append(chunk.subarray(from, end))
-      yield line.take()
-      from = end + 1
-    }
-    line.append(chunk.subarray(from))
-  }
-  if (line.size > 0) yield line.take()
 }
 
 /**

@@ -1,9 +1,9 @@
 import type { Buffer as Bytes } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
 import type { Clock } from '../base/clock.ts'
+import { GrowingBuffer } from '../base/growing-buffer.ts'
 import { WbError } from '../contract/errors.ts'
 import { type BodyReservation, smallBodyBytes } from './body-memory.ts'
-import { GrowingBuffer } from './growing-buffer.ts'
 
 /**
  * Bytes of a request: Node's stream for a request over a connection, otherwise the stream of the `Request`.
@@ -115,7 +115,10 @@ function createCollector({ declaredBytes, limitBytes, hold }: BodyParts): BodyCo
       if (declaredBytes === null) hold.resize(size)
       whole.append(chunk)
     },
-    whole: () => whole.take(),
+    whole() {
+      const { buffer, byteLength } = whole.take()
+      return Buffer.from(buffer, 0, byteLength)
+    },
   }
 }
 

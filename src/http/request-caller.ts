@@ -1,16 +1,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { AuditDraft, AuditEvent } from '../access/audit-trail.ts'
-import { authorize, decideAccess } from '../access/authorize.ts'
+import { authorize } from '../access/authorize.ts'
 import type { BrowserOrigin, Caller } from '../access/caller.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
-import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
-import { WbError } from '../contract/errors.ts'
 import type { Route } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { AppContext, Exchange } from './exchange.ts'
-import { accessRequestOf, authenticateRequest } from './request-authorization.ts'
 
 const eventStreamType = 'text/event-stream'
 
@@ -24,6 +21,7 @@ interface RequestCallerParts {
   readonly visibility: Visibility
   /** Rejects if the caller would now be refused. */
   readonly reauthorize: () => Promise<unknown>
+  readonly wouldPass: Caller['can']
 }
 
 /** Caller of one request. Values that most handlers do not use are computed on demand. */
@@ -37,6 +35,7 @@ export class RequestCaller implements Caller {
   #isChangeAsked = false
   readonly auth: AuthContext
   readonly visibility: Visibility
+  readonly can: Caller['can']
   isChangeChecked = false
   isCreatorChecked = false
 
@@ -48,6 +47,7 @@ export class RequestCaller implements Caller {
     auth,
     visibility,
     reauthorize: confirm,
+    wouldPass,
   }: RequestCallerParts) {
     this.#shared = shared
     this.#route = route
@@ -56,6 +56,7 @@ export class RequestCaller implements Caller {
     this.#reauthorize = confirm
     this.auth = auth
     this.visibility = visibility
+    this.can = wouldPass
   }
 
   get signal(): AbortSignal {
@@ -85,17 +86,6 @@ export class RequestCaller implements Caller {
     const shared = this.#shared
     if (shared.isDraining()) end()
     return shared.onDrain(end)
-  }
-
-  async can(rule: RootAccess): Promise<boolean> {
-    const [shared, current] = [this.#shared, this.#current]
-    try {
-      const auth = current.auth ?? (await authenticateRequest(shared, current))
-      return decideAccess(accessRequestOf(shared, current, rule), { auth }).allow
-    } catch (error) {
-      if (error instanceof WbError) return false
-      throw error
-    }
   }
 
   async reauthorize(): Promise<void> {

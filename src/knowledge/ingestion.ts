@@ -13,7 +13,7 @@ import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import { collectionGone, concurrentChange } from './guards.ts'
 import {
-  type AcceptedText,
+  type AcceptedIngest,
   acceptText,
   documentIdTaken,
   type ExistingDocument,
@@ -80,12 +80,12 @@ export class Ingestion {
     caller: Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
-    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, async intake => {
-      prepared ??= await this.prepare(intake, caller)
-      const written = await this.write(intake, prepared)
+    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, async accepted => {
+      prepared ??= await this.prepare(accepted, caller)
+      const written = await this.write(accepted, prepared)
       if (written === 'space moved') prepared = undefined
       if (typeof written === 'string') return undefined
-      this.parts.ingested(intake.context)
+      this.parts.ingested(accepted.context)
       return written
     })
   }
@@ -96,14 +96,14 @@ export class Ingestion {
    * @throws conflict  the document id is taken
    */
   async enqueue(workspaceId: string, knowledgeBaseId: string, body: Ingest): Promise<EnqueueResult> {
-    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, intake => this.queue(intake))
+    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, accepted => this.queue(accepted))
   }
 
   /** @param write  returns undefined if another write came first, to start again */
   private acceptedFirst<T>(
     place: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
-    write: (intake: AcceptedText) => Promise<T | undefined>,
+    write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     return this.parts.bases.unlessDeleted(place, () => this.accepted(place, body, write))
   }
@@ -111,7 +111,7 @@ export class Ingestion {
   private async accepted<T>(
     { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
-    write: (intake: AcceptedText) => Promise<T | undefined>,
+    write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
     const contentHash =
       body.text.length <= inlineHashCharsMax
@@ -119,16 +119,16 @@ export class Ingestion {
         : await this.parts.index.run('hash', body.text)
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
-      const intake = await acceptText(this.parts.rows, context, body, contentHash)
-      if ('kind' in intake) return intake
-      const written = await write(intake)
+      const accepted = await acceptText(this.parts.rows, context, body, contentHash)
+      if ('kind' in accepted) return accepted
+      const written = await write(accepted)
       if (written) return written
     }
     throw concurrentChange()
   }
 
-  private async prepare(intake: AcceptedText, caller: Pick<Caller, 'signal'>): Promise<EmbeddedChunks> {
-    const { context, body } = intake
+  private async prepare(accepted: AcceptedIngest, caller: Pick<Caller, 'signal'>): Promise<EmbeddedChunks> {
+    const { context, body } = accepted
     try {
       const { bases, chunking } = this.parts
       const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
@@ -144,70 +144,70 @@ export class Ingestion {
       const passages = cut.chunks.map(text => ({ title, text }))
       return { ...cut, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
-      await this.storeFailed(intake, error)
+      await this.storeFailed(accepted, error)
       throw error
     }
   }
 
   /** Returns a string instead of a result if another write came first, and the ingest must start again. */
   private async write(
-    intake: AcceptedText,
+    accepted: AcceptedIngest,
     prepared: EmbeddedChunks,
   ): Promise<IngestResult | 'space moved' | 'rival came first'> {
-    const { context, ingestKey, nameKey } = intake
+    const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const chunks = prepared.chunks.length
     const state = { status: 'ready', chunkTotal: chunks, ingestedAt: now, updatedAt: now } as const
-    const document = createDocument(intake, state)
-    const unit = replacementWrites(context, intake.replaced, { ...document, ingestKey, nameKey })
+    const document = createDocument(accepted, state)
+    const unit = replacementWrites(context, accepted.replaced, { ...document, ingestKey, nameKey })
     const outcome = await context.store.write(
       [...unit.changes, chunkUpsert(context, document, prepared)],
       unit.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
-    await this.refuse(intake, outcome)
+    await this.refuse(accepted, outcome)
     if (outcome.at < unit.rows.length) return 'rival came first'
     if (outcome.reason === 'absent') throw collectionGone(context.base)
     return 'space moved'
   }
 
-  private async queue(intake: AcceptedText): Promise<EnqueueResult | undefined> {
-    const { context, ingestKey, nameKey } = intake
+  private async queue(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
+    const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
-    const document = createDocument(intake, { status: 'writing', updatedAt: now })
-    const { job, writes } = newJob(document, intake.body, this.parts.clock)
+    const document = createDocument(accepted, { status: 'writing', updatedAt: now })
+    const { job, writes } = newJob(document, accepted.body, this.parts.clock)
     // A document that is to be replaced keeps its name until it is deleted.
-    const isHeld = intake.replaced.some(row => row.nameKey === nameKey)
+    const isHeld = accepted.replaced.some(row => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isHeld ? null : nameKey, jobId: job.jobId }
-    const gone = intake.replaced.filter(({ documentId }) => documentId === document.documentId)
+    const gone = accepted.replaced.filter(({ documentId }) => documentId === document.documentId)
     const unit = replacementWrites(context, gone, row)
     const outcome = await context.store.write(unit.changes, [...unit.rows, ...writes])
     if (!outcome.ok) {
-      await this.refuse(intake, outcome)
+      await this.refuse(accepted, outcome)
       return undefined
     }
     this.parts.enqueued()
     return { kind: 'enqueued', document, job }
   }
 
-  private async refuse(intake: AcceptedText, outcome: WriteOutcome & { ok: false }): Promise<void> {
-    const { workspaceId, knowledgeBaseId } = intake.context.base
+  private async refuse(accepted: AcceptedIngest, outcome: WriteOutcome & { ok: false }): Promise<void> {
+    const { workspaceId, knowledgeBaseId } = accepted.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
-    if (outcome.reason === 'exists') throw documentIdTaken(intake.documentId)
+    if (outcome.reason === 'exists') throw documentIdTaken(accepted.documentId)
   }
 
   /** Stores a failed document with its error. It does not block another ingest of the text. */
-  private async storeFailed(intake: AcceptedText, error: unknown): Promise<void> {
-    const { context } = intake
+  private async storeFailed(accepted: AcceptedIngest, error: unknown): Promise<void> {
+    const { context } = accepted
     const errorMessage = presentableMessage(
       error instanceof WbError ? error.message : 'the text could not be ingested',
     )
-    const document = createDocument(intake, {
+    const document = createDocument(accepted, {
       status: 'failed',
       errorMessage,
       updatedAt: timestamp(this.parts.clock),
     })
-    const earlier = intake.replaced.filter(({ status }) => status === 'failed')
+    const earlier = accepted.replaced.filter(({ status }) => status === 'failed')
     const unit = replacementWrites(context, earlier, { ...document, ingestKey: null, nameKey: null })
     await context.store.write(unit.changes, unit.rows)
   }

@@ -61,7 +61,7 @@ type Undici = typeof import('undici')
  *
  * A connection that the guard refuses fails the request. `refusalIn` finds the reason in the failure.
  *
- * @see docs/security.md#rule-14, docs/decisions/connections.md
+ * @see docs/security.md#rule-14, docs/decisions/0009-connections.md
  */
 export function openOutboundNetwork(parts: OutboundNetworkParts): OutboundNetwork {
   let opening: Promise<{ agent: Agent; undici: Undici }> | undefined

@@ -164,6 +164,33 @@ export class Pager {
     }
   }
 
+  /**
+   * Returns one page of the rows that a search finds. A page ends early if the search is spent, so it can have fewer rows
+   * than its limit, or none, and still be followed by others.
+   *
+   * @throws invalid_cursor  the cursor belongs to another list
+   */
+  async pageOfFound<Row extends object>(
+    table: RowTable<Row>,
+    list: RowRange,
+    query: { limit: number; cursor?: string },
+    search: { finds(row: Row): Promise<boolean>; readonly isSpent: boolean },
+  ): Promise<RowPage<Row>> {
+    const items: Row[] = []
+    let after =
+      query.cursor === undefined ? undefined : this.cursors.open(listIdentity(table, list), query.cursor)
+    for (;;) {
+      const batch = await this.rows.list(table, { ...list, after, limit: filteredBatchMin })
+      for (const stored of batch) {
+        if (after && (items.length === query.limit || search.isSpent))
+          return { items, nextCursor: this.cursors.seal(listIdentity(table, list), after) }
+        if (await search.finds(stored.row)) items.push(stored.row)
+        after = positionOf(table, list, stored)
+      }
+      if (batch.length < filteredBatchMin) return { items, nextCursor: null }
+    }
+  }
+
   /** @param found  rows of the page, followed by at least one more row if there are more */
   private cut<Row extends object, Found extends Row>(
     table: RowTable<Row>,

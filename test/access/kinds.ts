@@ -85,7 +85,7 @@ function kind(name: string, is: Column | readonly Scope[], posture: Posture, tok
       told(async () => {
         if (rule.kind === 'open') return undefined
         const siteOrigin = () => 'http://localhost'
-        const presented = { authorization, cookie: null, address: '', requestId: 'r', siteOrigin }
+        const presented = { authorization, cookie: null, client: '', requestId: 'r', siteOrigin }
         return judge(rule, workspaceId, await posture.authenticate(presented))
       }),
   }

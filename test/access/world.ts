@@ -11,7 +11,7 @@ import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { TestClock } from '../harness/runtime.ts'
+import { lowCost, TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
 import { appOver, quiet } from './stage.ts'
@@ -56,7 +56,7 @@ export async function openWorld(surface: RouteTopics) {
   const open = (settings: object) => {
     const config = configSchema.parse({ version: 1, controlPlane: null, auth: settings }).auth
     const secrets = { bootstrapToken, clientSecret: undefined, sessionSecrets: [] }
-    const auth = openAuth({ ...parts, config, secrets })
+    const auth = openAuth({ ...parts, keyCost: lowCost, config, secrets })
     opened.push(auth)
     return auth
   }

@@ -132,11 +132,11 @@ describe('900 addresses with a wrong token each', () => {
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     const verifier = new ApiKeyVerifier({ ...store, log, admission })
     onTestFinished(() => verifier.close())
-    const present = (token: string, address: string) =>
+    const present = (token: string, client: string) =>
       verifier.verify(token, {
         authorization: null,
         cookie: null,
-        address,
+        client,
         requestId: 'r',
         siteOrigin: () => 'http://x',
       })!
@@ -148,11 +148,11 @@ describe('900 addresses with a wrong token each', () => {
     const before = admission.begun.length
     const letIn = await Promise.all(cold.map(({ token }, n) => present(token, `client ${n}`)))
     expect(letIn.map(({ subject }) => subject.id)).toEqual(cold.map(({ row }) => row.keyId))
-    const lanes = admission.begun.slice(before).map(({ queue: lane }) => lane)
+    const queues = admission.begun.slice(before).map(({ queue }) => queue)
     // What was looked up when they came, and no guess between them.
-    expect(lanes.indexOf('marked')).toBeLessThanOrEqual(1)
-    expect(lanes.filter(lane => lane === 'marked')).toHaveLength(12)
-    expect(lanes.lastIndexOf('marked') - lanes.indexOf('marked')).toBe(11)
+    expect(queues.indexOf('marked')).toBeLessThanOrEqual(1)
+    expect(queues.filter(queue => queue === 'marked')).toHaveLength(12)
+    expect(queues.lastIndexOf('marked') - queues.indexOf('marked')).toBe(11)
     admission.isOver = true
     await guesses
   })

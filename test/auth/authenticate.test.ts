@@ -106,7 +106,7 @@ function presented(fields: Partial<RequestCredentials>): RequestCredentials {
   return {
     authorization: null,
     cookie: null,
-    address: '',
+    client: '',
     requestId: 'r',
     siteOrigin: () => origin,
     ...fields,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Allowance } from '../../src/cli/mcp/allowed.ts'
 import { McpBridge } from '../../src/cli/mcp/bridge.ts'
 import type { RawCall } from '../../src/client/client.ts'
-import type { Incoming } from '../../src/client/transport.ts'
+import type { Incoming } from '../../src/client/fetch.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
 const list = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })

@@ -6,7 +6,8 @@ import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Found, Source } from '../../src/cli/ingest/found.ts'
 import { sizeOf } from '../../src/cli/ingest/size.ts'
-import { type Intake, sources } from '../../src/cli/ingest/sources.ts'
+import { filesOf, type Intake, shared, sources } from '../../src/cli/ingest/sources.ts'
+import { everything } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { scratchTree } from './scratch-tree.ts'
 
@@ -260,7 +261,26 @@ describe('documents', () => {
     expect(failed).toEqual([
       { path: `${join(root, 'c.jsonl')}:7`, code: 'extraction_failed', message: expect.any(String) },
     ])
-    expect(await sizeOf({ paths: [root], cwd: root, all: false, stdin: undefined }, signal)).toBe(6)
+    const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
+    expect(await sizeOf(intake, filesOf(intake), signal)).toBe(6)
+  })
+
+  test('counting and reading share one walk', async () => {
+    const root = scratchTree({ 'a.md': 'a', 'b.md': 'b', 'c/d.md': 'd' })
+    const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
+    let steps = 0
+    async function* counted() {
+      for await (const met of filesOf(intake)) {
+        steps++
+        yield met
+      }
+    }
+    const files = shared(counted())
+    const [size, found] = await Promise.all([
+      sizeOf(intake, files, signal),
+      everything(sources(intake, files)),
+    ])
+    expect([size, found.length, steps]).toEqual([3, 3, 3])
   })
 
   test('a .jsonl of another form is one text, and one of broken lines is given up', async () => {

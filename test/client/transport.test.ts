@@ -3,9 +3,10 @@ import { createServer, type IncomingMessage, type RequestListener, type Server }
 import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, connect as dial } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { NetworkOptions } from '../../src/client/network-options.ts'
-import { timeoutsOf } from '../../src/client/timeouts.ts'
-import { network, type Outgoing } from '../../src/client/transport.ts'
+import type { Outgoing } from '../../src/client/fetch.ts'
+import type { NetworkOptions } from '../../src/client/node/network-options.ts'
+import { timeoutsOf } from '../../src/client/node/timeouts.ts'
+import { network } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
 const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`, 'utf8')

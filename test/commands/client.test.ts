@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openClient, pathOf } from '../../src/client/client.ts'
-import { network } from '../../src/client/transport.ts'
+import { network } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { WbError } from '../../src/contract/errors.ts'

@@ -26,7 +26,7 @@ test('in rescue mode the way out is a command', { timeout }, async () => {
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
   await serve()
   const { stderr } = await wb(['kb', 'list'])
-  expect(stderr).toContain('run wb api POST /setup/restart; wb api GET /setup-status says how it stands')
+  expect(stderr).toContain('run wb api POST /setup/restart. wb api GET /setup-status shows the state.')
 })
 
 test('a refused request is a line to read, and any other line of the log stays as it is', () => {

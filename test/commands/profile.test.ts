@@ -235,7 +235,7 @@ describe('the command line', () => {
   test('explains a code without a runtime', async () => {
     const { wb } = place()
     expect((await wb(['explain', 'kb-name-taken'])).stdout).toBe(
-      'code\tkb_name_taken\nhttp status\t409\nexit status\t5\nwhat to do\tChoose another name; names are unique in a workspace.\ndocs\tdocs/errors.md#kb-name-taken\n',
+      'code\tkb_name_taken\nhttp status\t409\nexit status\t5\nwhat to do\tChoose another name. Names are unique in a workspace.\ndocs\tdocs/errors.md#kb-name-taken\n',
     )
     const all = JSON.parse((await wb(['explain', '--json'])).stdout) as { code: string }[]
     expect(all.map(({ code }) => code)).toContain('workspace_not_found')

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
+import type { KeyCost } from '../../src/auth/keys/token.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import type { Log } from '../../src/base/log.ts'
 import { type Client, openClient } from '../../src/client/client.ts'
@@ -63,6 +64,9 @@ export function scratchDir(): string {
   return folder
 }
 
+/** Key derivation in a millisecond. Processes that share a store need `productionCost`. */
+export const lowCost: KeyCost = { N: 2, r: 1, p: 1 }
+
 /** Open a runtime as a command does, or with `server` and `threads` as `wb serve` does; it is closed with the test. */
 export async function open(options: Options = {}): Promise<Opened> {
   const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, headers = {} } = options
@@ -78,7 +82,7 @@ export async function open(options: Options = {}): Promise<Opened> {
       server,
       log: logInto(complaints),
     },
-    { strictErrors: true, ...options },
+    { strictErrors: true, keyCost: lowCost, ...options },
   )
   let closing: Promise<void> | undefined
   const close = () => {

@@ -198,7 +198,7 @@ describe('what the auth step is told', () => {
     }
     await stage({ ...changed, authenticate }).send('GET /api/v1/notes', init)
     const [presented] = seen
-    return { address: presented!.address, origin: presented!.siteOrigin() }
+    return { address: presented!.client, origin: presented!.siteOrigin() }
   }
   const told = {
     'x-forwarded-for': '198.51.100.1',

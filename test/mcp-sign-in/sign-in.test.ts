@@ -135,11 +135,14 @@ test('a sign-in that begins is dropped when the server changes before it ends', 
   expect(finished.body.error).toMatchObject({ code: 'invalid_state' })
 })
 
-test('a response of another issuer is refused', async () => {
+test.each([
+  ['of another issuer', 'https://other.example.com'],
+  ['without the issuer that the authorization server always names', undefined],
+])('a response %s is refused', async (_what, iss) => {
   const stage = await signInStage()
   const brought = await stage.authorize(stage.ann, 'ann')
   const line = `POST ${stage.path}/sign-in/finish`
-  const { status, body } = await stage.as(stage.ann, line, { ...brought, iss: 'https://other.example.com' })
+  const { status, body } = await stage.as(stage.ann, line, { ...brought, iss })
   expect([status, body.error]).toEqual([502, expect.objectContaining({ code: 'mcp_sign_in_failed' })])
   expect(tokenRequests(stage, 'authorization_code')).toEqual([])
 })

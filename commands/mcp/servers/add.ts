@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
+import { shellWord } from '../../../src/base/shell-word.ts'
 import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { offerRelease } from '../../../src/cli/services/offer.ts'
-import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersAdd extends WbCommand {

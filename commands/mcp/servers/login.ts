@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../../src/base/shell-word.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { openLink } from '../../../src/cli/connection/browser.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
@@ -11,7 +12,6 @@ import {
   responseIn,
   returnedInTime,
 } from '../../../src/cli/mcp/sign-in.ts'
-import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { mcpServers, type PendingSignIn } from '../../../src/contract/mcp-servers.ts'
 

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
+import { shellWord } from '../../../src/base/shell-word.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { waitingAt, waitingWords } from '../../../src/cli/mcp/waiting.ts'
-import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 

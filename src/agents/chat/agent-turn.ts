@@ -78,7 +78,7 @@ interface ModelRequestState {
   readonly cut: number
 }
 
-/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/agents.md */
+/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/0023-agents.md */
 export class AgentTurn {
   #parts: AgentTurnParts
   readonly #exchanges: ChatMessage[] = []

@@ -44,7 +44,7 @@ interface RunningCompaction {
  * Summarizes the oldest turns of long conversations in the background, one call of a model at a time for each
  * conversation. A summary is stored as a message of the role `system`.
  *
- * @see docs/decisions/memory.md
+ * @see docs/decisions/0032-memory.md
  */
 export class Compactions {
   readonly #parts: CompactionParts

@@ -18,7 +18,7 @@ const wordShareMin = 0.5
  * letters with the query.
  *
  * @param hits  with coverage where the store knows it
- * @see docs/decisions/memory.md#relevance
+ * @see docs/decisions/0032-memory.md#relevance
  */
 export function relevantHits<H extends Pick<KnowledgeBaseHit, 'score' | 'coverage' | 'payload'>>(
   hits: readonly H[],

@@ -39,7 +39,7 @@ type TranscriptRow = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
  * Another version of a question is stored separately until its answer is complete. Then it replaces the current
  * version.
  *
- * @see docs/decisions/message-versions.md
+ * @see docs/decisions/0031-message-versions.md
  */
 export class Transcript {
   readonly #rows: RowStore

@@ -1,15 +1,22 @@
 import { availableParallelism } from 'node:os'
-import { FairQueue, type FairQueueLimits } from './fair-queue.ts'
+import { WbError } from '../../contract/errors.ts'
+
+export interface QueueLimits {
+  /** Maximum number of tasks in the queue. */
+  readonly waitingMax: number
+  /** Maximum number of tasks of one client in the queue. */
+  readonly waitingPerClientMax: number
+}
 
 export interface AdmissionLimits {
   /** Maximum number of tasks that run at the same time. */
   readonly runningMax: number
   /** Limits for tokens with the mark of this store, which only its issued tokens have. */
-  readonly marked: FairQueueLimits
+  readonly marked: QueueLimits
   /** Limits for all other tokens. */
-  readonly unmarked: FairQueueLimits
+  readonly unmarked: QueueLimits
   /** Limits for the creation of tokens. */
-  readonly creations: FairQueueLimits
+  readonly creations: QueueLimits
 }
 
 /** Queue and client of a task. */
@@ -56,7 +63,7 @@ export class Admission {
    */
   async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#runningMax) this.#running++
-    else await this.#queues[queue].waitForTurn(client)
+    else await this.#queues[queue].turn(client)
     try {
       return await work()
     } finally {
@@ -74,10 +81,77 @@ export class Admission {
   }
 
   #startCheck(): boolean {
-    return this.#queues.marked.startNext() || this.#queues.unmarked.startNext()
+    return this.#queues.marked.next() || this.#queues.unmarked.next()
   }
 
   #startCreation(): boolean {
-    return this.#queues.creations.startNext()
+    return this.#queues.creations.next()
   }
+}
+
+const retryAfterSeconds = 1
+
+interface Waiting {
+  readonly begin: () => void
+  readonly refuse: (error: WbError) => void
+}
+
+/** A fair queue: each round starts one task of every waiting client. */
+class FairQueue {
+  /** Tasks by client, in the order of turns. Clients without waiting tasks are removed. */
+  readonly #queues = new Map<string, Waiting[]>()
+  #waiting = 0
+
+  constructor(private readonly limits: QueueLimits) {}
+
+  /**
+   * Waits for a turn.
+   *
+   * @throws rate_limited  when too many tasks wait, of this client or in total
+   */
+  turn(client: string): Promise<void> {
+    return new Promise((begin, refuse) => {
+      const own = this.#queues.get(client) ?? []
+      if (own.length >= this.limits.waitingPerClientMax) throw tooMuch()
+      if (this.#waiting >= this.limits.waitingMax && !this.#displace(own.length + 1)) throw tooMuch()
+      own.push({ begin, refuse })
+      this.#queues.set(client, own)
+      this.#waiting++
+    })
+  }
+
+  /**
+   * Starts the next task. Its client moves to the end of the round if it has more.
+   *
+   * @returns false if no task waits
+   */
+  next(): boolean {
+    const [turn] = this.#queues
+    if (!turn) return false
+    const [client, [first, ...others]] = turn
+    this.#queues.delete(client)
+    if (others.length > 0) this.#queues.set(client, others)
+    this.#waiting--
+    first!.begin()
+    return true
+  }
+
+  /**
+   * Removes the last task of the client with the most tasks, if that client has more than the new one would
+   * have. Returns false if no task was removed.
+   */
+  #displace(newcomers: number): boolean {
+    let longest: Waiting[] = []
+    for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue
+    if (longest.length <= newcomers) return false
+    longest.pop()!.refuse(tooMuch())
+    this.#waiting--
+    return true
+  }
+}
+
+function tooMuch(): WbError {
+  return new WbError('rate_limited', 'too many credentials wait for their turn', {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  })
 }

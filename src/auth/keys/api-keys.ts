@@ -13,7 +13,7 @@ import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Admission } from './admission.ts'
 import { checkGrant, earlierExpiry, expiryAfter, expiryOfNewKey, type KeyGrant } from './grants.ts'
 import { lifetimeMs, principalOfKey, scopesOfKey, toApiKey } from './key-row.ts'
-import { digestToken, newToken } from './token.ts'
+import { digestToken, type KeyCost, newToken } from './token.ts'
 
 /** A new key and its token, which is returned only once. */
 export interface CreatedKey {
@@ -42,7 +42,14 @@ interface NewKey extends KeyGrant {
 export class ApiKeys {
   /** @param parts.tokenKey  secret of the store, used to mark its tokens */
   constructor(
-    readonly parts: { rows: RowStore; pager: Pager; clock: Clock; admission: Admission; tokenKey: string },
+    readonly parts: {
+      rows: RowStore
+      pager: Pager
+      clock: Clock
+      admission: Admission
+      tokenKey: string
+      keyCost: KeyCost
+    },
   ) {}
 
   /**
@@ -147,10 +154,10 @@ export class ApiKeys {
    * in a queue, and the caller may lose access meanwhile.
    */
   async #mint({ now, ...terms }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
-    const { admission, tokenKey } = this.parts
+    const { admission, tokenKey, keyCost } = this.parts
     const { token, prefix } = newToken(tokenKey)
-    const task = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
-    const digest = await admission.run(task, () => digestToken(token))
+    const turn = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
+    const digest = await admission.run(turn, () => digestToken(token, keyCost))
     const row: ApiKeyRow = {
       ...terms,
       scopes: [...terms.scopes],

@@ -62,7 +62,7 @@ export function expiryOfNewKey(
       hint: 'Name a later moment, or leave expiresAt out.',
     })
   if (latest !== null && requested > latest)
-    throw new WbError('forbidden', `expiresAt: a key that expires mints keys up to ${latest}, no later`, {
+    throw new WbError('forbidden', `expiresAt: a key that expires creates keys up to ${latest}, no later`, {
       hint: 'Name an earlier moment, or leave expiresAt out.',
     })
   return requested

@@ -59,7 +59,7 @@ export interface ChatPort {
   knowledgeBases(): Promise<Choice[]>
   /** Answer from these from now on; none is all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
-  /** Returns conversations with the agent, last used first. Words limit them to titles that contain all of them. */
+  /** Returns conversations with the agent, last used first. Words limit them to those that contain all of them. */
   conversations(search: string): Promise<Choice[]>
   /** Returns the versions of a question, oldest first. */
   versions(messageId: string): Promise<Choice[]>

@@ -1,4 +1,4 @@
-import { shellWord } from '../terminal/shell-word.ts'
+import { shellWord } from '../../base/shell-word.ts'
 
 /** Flags that select the runtime, the workspace and the identity. */
 interface Placed {

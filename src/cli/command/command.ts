@@ -1,3 +1,4 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
@@ -8,7 +9,6 @@ import {
   workspaceOrDefault,
 } from '../find/resolve.ts'
 import * as person from '../terminal/ask.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { take } from '../terminal/take.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'

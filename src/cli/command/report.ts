@@ -48,7 +48,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 
 /** Replaces HTTP requests in a hint by the commands that send them. */
 function asTyped(hint: string): string {
-  return hint.replace('send POST /', 'run wb api POST /').replace('; GET /', '; wb api GET /')
+  return hint.replace('send POST /', 'run wb api POST /').replace('. GET /', '. wb api GET /')
 }
 
 function refusal(error: WbError): Report {

@@ -1,5 +1,5 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { type AddressFrom, type Meant, withoutEnd } from '../settings/address.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** A command line as it was typed. */
 export interface Typed {

@@ -1,4 +1,5 @@
 import { isLoopback } from '../../base/loopback.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import { asksNobody, looksAtTokensOnly, type WaysIn } from '../connection/ways-in.ts'
@@ -6,7 +7,6 @@ import type { Candidate } from '../credentials/credential.ts'
 import { loginLine } from '../settings/login-line.ts'
 import type { Profile } from '../settings/profile.ts'
 import { homeLine, readProfiles } from '../settings/profiles.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** A runtime that rejected a request as unauthenticated. */
 export interface Stranger {

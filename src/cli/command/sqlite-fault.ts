@@ -1,5 +1,5 @@
 import { hostFacts } from '../../base/host-facts.ts'
-import { shellWord } from '../terminal/shell-word.ts'
+import { shellWord } from '../../base/shell-word.ts'
 
 /** Matches the path of the driver's native module in error messages of Node and the driver. */
 const nativePart =

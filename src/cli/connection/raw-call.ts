@@ -1,6 +1,6 @@
 import { type Client, everything, pages } from '../../client/client.ts'
 import { failure } from '../../client/failure.ts'
-import type { Incoming } from '../../client/transport.ts'
+import type { Incoming } from '../../client/fetch.ts'
 import { UsageError } from '../faults.ts'
 
 /** A route of any runtime, as a person types it. */

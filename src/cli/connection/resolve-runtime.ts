@@ -1,8 +1,9 @@
-import type { Fetch, Outgoing } from '../../client/transport.ts'
+import type { Fetch, Outgoing } from '../../client/fetch.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
 import type { Io } from '../io.ts'
 import {
+  type Announcement,
   type ConfigFile,
   findLocalServer,
   hasNoStore,
@@ -10,7 +11,6 @@ import {
   openLocal,
   type Runtime,
   readConfig,
-  type ServerAnnouncement,
   type Store,
   type Voice,
 } from '../local.ts'
@@ -23,7 +23,7 @@ export interface ResolvedRuntime {
   readonly kind: 'named' | 'server' | 'process'
   readonly baseUrl: string
   /** Announcement of a `server`. */
-  readonly announcement?: ServerAnnouncement
+  readonly announcement?: Announcement
   readonly fetch: Fetch
   /** Finish work that the command made due. */
   settle(options: { signal: AbortSignal; progress: Progress }): Promise<void>

@@ -1,6 +1,6 @@
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { type Client, openClient } from '../../client/client.ts'
-import type { Fetch, Incoming, Outgoing } from '../../client/transport.ts'
+import type { Fetch, Incoming, Outgoing } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { type Chosen, chooseCredential } from '../credentials/credential.ts'

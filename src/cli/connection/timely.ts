@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../base/clock.ts'
 import { abortWith } from '../../base/deadline.ts'
-import type { Fetch } from '../../client/transport.ts'
+import type { Fetch } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 
 /** For a whole answer, also one that comes drop by drop. */

@@ -1,10 +1,10 @@
 import { type Client, openClient } from '../../client/client.ts'
 import { addressHint, failure } from '../../client/failure.ts'
-import type { Incoming } from '../../client/transport.ts'
+import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
 import type { Io } from '../io.ts'
-import { findLocalServer, type ServerAnnouncement } from '../local.ts'
+import { type Announcement, findLocalServer } from '../local.ts'
 import { profileFlag } from '../settings/login-line.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { overNetwork } from './over-network.ts'
@@ -60,7 +60,7 @@ export async function waysIn(
 async function askServer(
   profile: Profile,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  server: ServerAnnouncement,
+  server: Announcement,
 ): Promise<WaysSaid> {
   const { fetch, close } = overNetwork(server, io, {})
   try {

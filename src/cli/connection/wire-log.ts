@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { redact } from '../../base/redact.ts'
-import type { Retry } from '../../client/retries.ts'
-import type { Fetch, Outgoing } from '../../client/transport.ts'
+import type { Fetch, Outgoing } from '../../client/fetch.ts'
+import type { Retry } from '../../client/node/retries.ts'
 
 /** Headers whose values nobody is shown, whatever they look like. */
 const secret = /cookie|auth|token|secret|key|passw|session/i

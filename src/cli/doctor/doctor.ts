@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { overNetwork } from '../connection/over-network.ts'
 import type { Session } from '../connection/session.ts'
-import { findLocalServer, locateConfig, type ServerAnnouncement } from '../local.ts'
+import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'
@@ -34,7 +34,7 @@ export interface DoctorParts {
 export interface Looked {
   /** In the order in which they are shown. */
   readonly checks: readonly Check[]
-  readonly server: ServerAnnouncement | undefined
+  readonly server: Announcement | undefined
   /** True if the server serves requests. */
   readonly isReady: boolean
   readonly configPath: string | null
@@ -47,7 +47,7 @@ type Named = (name: string, look: Look['look'], late?: Finding) => Promise<Check
 interface Scene extends DoctorParts {
   readonly named: Named
   readonly config: CheckedConfig
-  readonly server: ServerAnnouncement | undefined
+  readonly server: Announcement | undefined
 }
 
 /** Runs all checks concurrently. Checks that need a runtime run once it has responded. */
@@ -132,7 +132,7 @@ async function inProcessFound({ profile, session, named, config: { local } }: Sc
 }
 
 /** Checks the server of the data directory if commands do not use it. */
-async function serverFound({ named, session }: Scene, server: ServerAnnouncement): Promise<Check[]> {
+async function serverFound({ named, session }: Scene, server: Announcement): Promise<Check[]> {
   const { fetch, close } = overNetwork(server, session.io, {})
   try {
     const runtime = { kind: 'server', baseUrl: server.url, fetch } as const

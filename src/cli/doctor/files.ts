@@ -1,11 +1,11 @@
 import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { hostFacts } from '../../base/host-facts.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
 import { loginsPath } from '../credentials/logins.ts'
 import type { Profile } from '../settings/profile.ts'
 import { profilesPath } from '../settings/profiles.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 const roomBytesMin = 100_000_000

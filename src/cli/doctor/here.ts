@@ -3,11 +3,11 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { hostFacts } from '../../base/host-facts.ts'
 import { packageRoot, packageVersion } from '../../base/package.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { portHolder } from '../connection/port-holder.ts'
-import type { ServerAnnouncement } from '../local.ts'
+import type { Announcement } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { ago } from '../terminal/moment.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 import type { CheckedConfig } from './config-problems.ts'
 
@@ -31,7 +31,7 @@ function isAtLeast(version: string, least: string): boolean {
 }
 
 /** Shows which `wb serve` holds the data directory. */
-export function lockFound(server: ServerAnnouncement | undefined, nowMs: number): Finding {
+export function lockFound(server: Announcement | undefined, nowMs: number): Finding {
   return ok(
     server
       ? `held by wb serve at ${server.url}, process ${server.pid}, begun ${ago(Date.parse(server.startedAt), nowMs)}`
@@ -53,7 +53,7 @@ export function configFound({ problems, warnings }: CheckedConfig, path: string 
 export async function portFound(
   profile: Profile,
   { local }: CheckedConfig,
-  server: ServerAnnouncement | undefined,
+  server: Announcement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
   if (profile.url !== undefined) return skipped('the runtime of this profile is elsewhere')

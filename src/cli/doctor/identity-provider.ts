@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { identityProvider } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, skipped } from './check.ts'
 import { type Skew, skewFound, skewTo } from './clock.ts'
 import type { CheckedConfig } from './config-problems.ts'

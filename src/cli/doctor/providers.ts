@@ -1,3 +1,4 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operation, type Probe } from '../../contract/operational.ts'
@@ -10,7 +11,6 @@ import { chatProviderProbed, type LocalConfig } from '../local.ts'
 import { ServiceCalls } from '../services/calls.ts'
 import type { Service } from '../services/kinds.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -50,22 +50,23 @@ function probeFound({ status, detail }: Probe): Finding {
 export async function embeddingFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
   const others = await servicesOf('embedding', client, signal)
   const problems = problemsOf(others)
-  if (problems.length > 0) return problems
-  const hosted = others.filter(({ provider }) => isProviderName(provider))
-  if (hosted.length === 0) return ok('built in')
+  const hosted = complete(others).filter(({ provider }) => isProviderName(provider))
+  if (hosted.length === 0) return problems.length > 0 ? problems : ok('built in')
   const names = [...new Set(hosted.map(({ provider }) => provider))].sort().join(', ')
-  return skipped(
+  const rest = skipped(
     `${counted(hosted.length, 'service')} of ${names}, not called`,
     'wb services list --type embedding',
   )
+  return [...problems, rest]
 }
 
 /** Checks LLM services for missing settings. Their models are not called. */
 export async function llmFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
   const found = await servicesOf('llm', client, signal)
   const problems = problemsOf(found)
-  if (problems.length > 0) return problems
-  return skipped(`${counted(found.length, 'service')}, not called`, 'wb services list --type llm')
+  const { length } = complete(found)
+  if (length === 0 && problems.length > 0) return problems
+  return [...problems, skipped(`${counted(length, 'service')}, not called`, 'wb services list --type llm')]
 }
 
 /** A service and its problem, if it has one. */
@@ -98,6 +99,10 @@ async function servicesOf(
 
 /** Name of the LLM service in every new workspace. It is optional, so a missing key causes no warning. */
 const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
+
+function complete(services: readonly Lacking[]): Lacking[] {
+  return services.filter(({ problem }) => problem === null)
+}
 
 function problemsOf(services: readonly Lacking[]): Finding[] {
   return services.flatMap(({ service: { type, record }, workspace, problem }) => {

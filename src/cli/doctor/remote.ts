@@ -1,4 +1,5 @@
 import { packageBuild, packageVersion } from '../../base/package.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { openClient } from '../../client/client.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -11,12 +12,11 @@ import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
 import { asksNobody } from '../connection/ways-in.ts'
 import { isCi } from '../environment.ts'
-import type { ServerAnnouncement } from '../local.ts'
+import type { Announcement } from '../local.ts'
 import { meantInstead } from '../settings/address.ts'
 import { callerOf, nameOf } from '../sign-in/identity.ts'
 import { credentialWords } from '../sign-in/notes.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, failedWith, faultFound, ok, skipped, warning } from './check.ts'
 
@@ -59,7 +59,7 @@ function startLine({ kind, baseUrl }: Answering, isPortFree: boolean): string {
  */
 export async function versionFound(
   runtime: Answering,
-  server: ServerAnnouncement | undefined,
+  server: Announcement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
   const { version, commit } = await openClient(runtime).call(operational.version, {}, { signal })

@@ -1,13 +1,13 @@
-import type { Examined, ReadableTable, ServerAnnouncement } from '../local.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import type { Announcement, Examined, ReadableTable } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Check, type Finding, failed, faultFound, ok, warning } from './check.ts'
 
 /** Examines the store. A store that cannot be read is reported as a finding. */
 export async function lookThroughStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
-  server: ServerAnnouncement | undefined,
+  server: Announcement | undefined,
   examining: Promise<Examined>,
 ): Promise<{ examined?: Examined; checks: Check[] }> {
   const named = (finding: Finding): Check => ({ name: 'store', ...finding })
@@ -20,7 +20,7 @@ export async function lookThroughStore(
 }
 
 /** Returns one finding for each problem. */
-function storeFound(examined: Examined, dataDir: string, server: ServerAnnouncement | undefined): Finding[] {
+function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
   const faults = wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>
@@ -47,7 +47,7 @@ function storeState({ path, schema, checks }: Examined): string {
 }
 
 /** Returns the command that restores a backup. @see docs/storage.md */
-function backToCopy(dataDir: string, server: ServerAnnouncement | undefined): string {
+function backToCopy(dataDir: string, server: Announcement | undefined): string {
   const [place, aside] = [shellWord(dataDir), shellWord(`${dataDir}.old`)]
   return `${server ? `kill ${server.pid}; ` : ''}mv ${place} ${aside} && cp -a BACKUP ${place}`
 }

@@ -1,10 +1,10 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
 import { UsageError } from '../faults.ts'
 import { toolWord } from '../shown/tool.ts'
 import { nearest } from '../terminal/nearest.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { everyServer } from './mcp-server.ts'
 import type { Resolving } from './resolve.ts'
 

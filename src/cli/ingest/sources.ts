@@ -7,7 +7,7 @@ import { type FileToRead, type Found, type Source, unfit } from './found.ts'
 import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'
 import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './text-types.ts'
 import { markdownTitle } from './title.ts'
-import { type WalkOptions, walk } from './walk.ts'
+import { type Met, type WalkOptions, walk } from './walk.ts'
 
 /** Input of an ingest. */
 export interface Intake extends WalkOptions {
@@ -18,11 +18,38 @@ export interface Intake extends WalkOptions {
   readonly prefix?: string
 }
 
-/** Yields all sources of an intake, and reads each when it is requested. */
-export async function* sources({ paths, stdin, cwd, all, prefix = '' }: Intake): AsyncGenerator<Found> {
-  if (stdin) yield* streamed(stdin)
+/** Finds the files of an intake, without reading them. */
+export function filesOf({ paths, cwd, all }: Intake): AsyncGenerator<Met, void> {
   const onDisk = paths.filter(path => path !== '-')
-  for await (const met of walk(onDisk, { cwd, all })) {
+  return walk(onDisk, { cwd, all })
+}
+
+/**
+ * Lets several readers share one walk, which continues when the first of them asks for more. It keeps a few
+ * hundred bytes for each file.
+ */
+export function shared(files: AsyncGenerator<Met, void>): AsyncIterable<Met> {
+  const found: Promise<IteratorResult<Met, void>>[] = []
+  return {
+    async *[Symbol.asyncIterator]() {
+      for (let at = 0; ; at++) {
+        found[at] ??= files.next()
+        const { done, value } = await found[at]!
+        if (done) return
+        yield value
+      }
+    },
+  }
+}
+
+/** Yields all sources of an intake, and reads each when it is requested. */
+export async function* sources(
+  intake: Intake,
+  files: AsyncIterable<Met> = filesOf(intake),
+): AsyncGenerator<Found> {
+  const { stdin, prefix = '' } = intake
+  if (stdin) yield* streamed(stdin)
+  for await (const met of files) {
     if ('kind' in met) yield met
     else yield* fileSources({ ...met, name: prefix + met.name })
   }

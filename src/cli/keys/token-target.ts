@@ -12,10 +12,10 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { randomNameHex } from '../../base/id.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../faults.ts'
 import type { Io } from '../io.ts'
 import { clipboard } from '../terminal/clipboard.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /**
  * Target for a token that is shown only once. It is checked before the token is created, so the token is not

@@ -1,7 +1,7 @@
 import type { RawCall } from '../../client/client.ts'
 import { eventsOf } from '../../client/events.ts'
 import { failure } from '../../client/failure.ts'
-import type { Incoming } from '../../client/transport.ts'
+import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { jsonOf } from '../connection/raw-call.ts'

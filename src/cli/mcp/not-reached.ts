@@ -1,5 +1,5 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { PartlyFailed } from '../faults.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /** Returns the error for a registered server that did not respond, with a command to try. */

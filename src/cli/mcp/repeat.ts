@@ -1,4 +1,4 @@
-import { broken } from '../../client/retries.ts'
+import { broken } from '../../client/node/retries.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { allowanceFor } from './allowed.ts'

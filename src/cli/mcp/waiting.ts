@@ -1,12 +1,12 @@
 import pMap from 'p-map'
 import { systemClock } from '../../base/clock.ts'
 import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type McpServer, type McpServerTool, mcpServers } from '../../contract/mcp-servers.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { waitingOf } from './review.ts'
 

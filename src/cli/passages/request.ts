@@ -1,5 +1,5 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** Search options of each `--mode`. @see docs/searching.md */
 const modes = {

@@ -3,7 +3,7 @@ import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
 import { UsageError } from '../faults.ts'
 import { sizeOf } from '../ingest/size.ts'
-import type { Intake } from '../ingest/sources.ts'
+import { filesOf, type Intake } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import { typedPath } from '../typed-path.ts'
 
@@ -50,12 +50,13 @@ export async function planOf(
       'wb quickstart',
     ])
   const intake = { paths: [folder], cwd, all: false, stdin: undefined }
-  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question, cwd)), emptyFolder: folder }
+  if ((await sizeOf(intake, filesOf(intake), signal)) === 0)
+    return { ...(await shipped(question, cwd)), emptyFolder: folder }
   return { intake, name: nameAfter(resolve(cwd, folder)), question, isShipped: false }
 }
 
 /** Reference pages, which match every question a little and answer none. */
-const apart = ['benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
+const apart = ['architecture.md', 'benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
 
 /** Plans to use the user documentation of the package. Subfolders are for contributors. */
 async function shipped(question: string | undefined, cwd: string): Promise<Plan> {

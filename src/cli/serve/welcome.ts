@@ -1,9 +1,9 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { AuthConfig } from '../../contract/auth.ts'
 import { signInLine } from '../command/signing-in.ts'
 import { looksAtTokensOnly } from '../connection/ways-in.ts'
 import { anonymousPass, type ServerRuntime } from '../local.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 

@@ -1,9 +1,9 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** Maximum number of lines for resources that use a service. */
 const shownMax = 8

@@ -1,8 +1,8 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { hostOfProviderKey, isProviderName, providers } from '../../contract/providers.ts'
 import { type SecretRelease, secretReleases } from '../../contract/releases.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import type { Service } from './kinds.ts'
 
 /** A secret reference, and the host that would receive the secret. */

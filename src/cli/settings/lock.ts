@@ -1,10 +1,10 @@
 import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { TimedOut } from '../../base/deadline.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { UsageError } from '../faults.ts'
 import { alone } from '../local.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** A lock of the settings folder, and what it keeps, in words. */
 interface Lock {

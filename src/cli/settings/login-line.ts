@@ -1,4 +1,4 @@
-import { shellWord } from '../terminal/shell-word.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import type { Profile } from './profile.ts'
 
 /** The line that signs in where a profile is. */

@@ -1,10 +1,10 @@
 import { join, resolve } from 'node:path'
 import { hostFacts } from '../../base/host-facts.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type Environment, homeFolder, nonEmpty, sessionVariables } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import type { Io } from '../io.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type AddressFrom, refuseClearText, runtimeAddress } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 

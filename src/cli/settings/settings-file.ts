@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import { hostFacts } from '../../base/host-facts.ts'
 import { isObject } from '../../base/is-object.ts'
 import { writePrivateFile } from '../../base/private-file.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
 export type Settings = Record<string, unknown>

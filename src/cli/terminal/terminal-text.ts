@@ -1,3 +1,5 @@
+import stringWidth from 'string-width'
+
 /** Escape sequences, whole: CSI, then those that carry a string up to BEL or ST (OSC, DCS, SOS, PM, APC), then short ones. */
 const sequences =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?/g
@@ -60,33 +62,23 @@ export function plainJson(value: unknown, indent?: number): string {
   )
 }
 
-/** Code points that take two cells: East Asian wide and full-width ranges, and emoji. @see Unicode TR11 */
-const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{1fa70}-\u{1faff}\u{20000}-\u{3fffd}]/u
-const joining = /\p{M}|\p{Cf}|\p{Variation_Selector}/u
+const asciiLine = /^[\x20-\x7e]*$/
+const segmenter = new Intl.Segmenter()
 
-function cells(character: string): number {
-  if (joining.test(character)) return 0
-  return wide.test(character) ? 2 : 1
-}
-
-/** How many cells a line takes in a terminal. */
+/** Returns the number of terminal cells that a line takes. Styles take none. */
 export function displayWidth(line: string): number {
-  if (/^[\x20-\x7e]*$/.test(line)) return line.length
-  let width = 0
-  for (const character of line) width += cells(character)
-  return width
+  return asciiLine.test(line) ? line.length : stringWidth(line)
 }
 
-/** A line cut to a width, with an ellipsis where something is missing. */
+/** Cuts a line to a width in cells, with an ellipsis where text is missing. */
 export function truncate(line: string, width: number): string {
   if (displayWidth(line) <= width) return line
   let kept = ''
   let used = 1
-  for (const character of line) {
-    used += cells(character)
+  for (const { segment } of segmenter.segment(line)) {
+    used += displayWidth(segment)
     if (used > width) break
-    kept += character
+    kept += segment
   }
   return `${kept}…`
 }

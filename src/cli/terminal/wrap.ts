@@ -1,4 +1,4 @@
-import { displayWidth, plain } from './terminal-text.ts'
+import { displayWidth } from './terminal-text.ts'
 
 /** Cells that a hanging indent leaves to the words at least. */
 const roomMin = 20
@@ -12,18 +12,18 @@ const shallow = 4
  * @param hang  blanks before every line but the first
  */
 export function wrapLine(line: string, width: number, hang: number): string[] {
-  if (cells(line) <= width) return [line]
+  if (displayWidth(line) <= width) return [line]
   const indent = width - hang < roomMin ? Math.min(hang, shallow) : hang
   const lines: string[] = []
   let open = ''
   for (const [word] of line.matchAll(/\s*\S+/g)) {
-    if (open === '' || cells(open + word) <= width) {
+    if (open === '' || displayWidth(open + word) <= width) {
       open += word
       continue
     }
     lines.push(open)
     const bare = word.trimStart()
-    open = ' '.repeat(Math.max(0, Math.min(indent, width - cells(bare)))) + bare
+    open = ' '.repeat(Math.max(0, Math.min(indent, width - displayWidth(bare)))) + bare
   }
   return [...lines, open]
 }
@@ -36,14 +36,14 @@ const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
  * wider than a line are not broken.
  */
 export function wrapCommandLine(line: string, width: number): string[] {
-  if (cells(line) <= width) return [line]
+  if (displayWidth(line) <= width) return [line]
   const [indent] = /^ */.exec(line)!
   const words = line.match(commandWords) ?? []
   const lines: string[] = []
   let open = ''
   for (const [at, word] of words.entries()) {
     const room = at === words.length - 1 ? width : width - continued.length
-    if (open === '' || cells(open + word) <= room) open += word
+    if (open === '' || displayWidth(open + word) <= room) open += word
     else {
       lines.push(open + continued)
       open = `${indent}  ${word.trimStart()}`
@@ -53,10 +53,6 @@ export function wrapCommandLine(line: string, width: number): string[] {
 }
 
 const continued = ' \\'
-
-function cells(line: string): number {
-  return displayWidth(plain(line))
-}
 
 /** Lines to type are left as they are: a terminal that breaks them still copies them whole. */
 const toType = /^\s*(?:wb|--\S+|kill) /

@@ -5,9 +5,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'operational.ready': 'Answers 503 while the runtime cannot serve requests. Use it as a readiness probe.',
   'operational.version': 'Returns the version, commit and build time of the runtime.',
   'operational.features': 'Returns which optional parts of the API this runtime offers.',
-  'operational.errorCodes':
-    'Returns all error codes with their status, what to do about them, and where they are documented.',
-  'operational.docs': 'Returns this reference as one HTML page, which loads nothing from elsewhere.',
+  'operational.errorCodes': 'Returns all error codes with their status, hint and documentation.',
+  'operational.docs': 'Returns this reference as one HTML page, which loads no other files.',
   'operational.openapi': 'Returns this document. Generate typed clients from it.',
   'operation.metrics':
     'Returns counters, gauges and histograms of the process that answers, for Prometheus to scrape.',
@@ -21,7 +20,8 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'auth.login':
     'Redirects a browser to the identity provider. Open it in a browser, not with an HTTP client.',
   'auth.callback': 'Receives the redirect of the identity provider, and sets the session cookie.',
-  'protectedResources.runtime': 'Returns where OAuth clients get access tokens for the API (RFC 9728).',
+  'protectedResources.runtime':
+    'Returns the authorization servers that issue access tokens for the API (RFC 9728).',
   'auth.me': 'Returns the authenticated caller with its scopes and workspaces. Use it to check a credential.',
   'auth.refresh': 'Renews the session cookie before it expires.',
   'auth.logout': 'Deletes the session cookie. You stay signed in at the identity provider.',
@@ -38,11 +38,11 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'workspaces.delete':
     'Deletes a workspace with its knowledge bases, documents, services, agents and keys. This cannot be undone.',
   'workspaces.testConnection':
-    'Contacts the store of a workspace. Answers 200 whether or not the store answers; see `ok`.',
+    'Contacts the store of a workspace. Answers 200 whether or not the store answers. The result is in `ok`.',
   'connect.snippets':
     'Returns ready-made code for agent frameworks and MCP clients, with the addresses of this workspace filled in.',
   'connect.verify':
-    'Lists the MCP tools of a workspace as a client would. Answers 200 whether or not that works; see `ok`.',
+    'Lists the MCP tools of a workspace as a client would. Answers 200 whether or not that works. The result is in `ok`.',
   'connect.traffic': 'Returns the latest tool calls that MCP clients made in a workspace, newest first.',
   'apiKeys.list': 'Returns the keys of a workspace, including revoked ones. Tokens are never returned.',
   'apiKeys.create':
@@ -54,7 +54,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
   'principals.list': 'Returns the principals of a workspace, by ID.',
   'principals.show': 'Returns a principal.',
   'policy.preview':
-    'Compiles a policy for a principal without applying it. Answers 200 also if the policy is wrong; see `ok`.',
+    'Compiles a policy for a principal without applying it. Answers 200 also if the policy is wrong. The result is in `ok`.',
   'policy.audit': 'Returns what policies decided about documents, newest first.',
   'chunkers.list':
     'Returns the built-in chunkers, for `engine` and `strategy` of chunking services and `chunker` of an ingest.',
@@ -86,7 +86,7 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Returns the models of a provider. If the provider does not answer, the list is a short built-in one.',
   'secretReleases.create':
     'Lets services use a secret of the runtime with one host. Without a release, a secret reference in a service is stored but never used.',
-  'secretReleases.delete': 'Withdraws a release. The next use of the secret is refused.',
+  'secretReleases.delete': 'Deletes a release. The next use of the secret is refused.',
   'mcp.end': 'Always succeeds, because the server keeps no sessions.',
   'mcpServers.list': 'Returns the MCP servers of a workspace, by ID.',
   'mcpServers.create': 'Registers an MCP server. Agents can call its tools once they name them in `toolIds`.',
@@ -123,12 +123,12 @@ export const operationDescriptions: Readonly<Record<string, string>> = {
     'Changes the fields that the body names. Metadata and visibility also change on its chunks.',
   'documents.delete': 'Deletes a document and its chunks.',
   'documents.bulkDelete':
-    'Deletes up to 100 documents. Answers 200 also if some could not be deleted; see `failed`.',
+    'Deletes up to 100 documents. Answers 200 also if some could not be deleted. The failures are in `failed`.',
   'documents.ingest':
     'Splits a text into chunks, embeds and indexes them. Answers 201 when it is searchable, 202 with a job for `?async=true`, and 200 if the text or the file name exists already.',
   'records.upsert':
     'Stores up to 500 passages directly, without a document. A record replaces the one with the same ID.',
-  'records.delete': 'Deletes a record. Answers 200 also if there was none; see `deleted`.',
+  'records.delete': 'Deletes a record. Answers 200 also if there was none. The result is in `deleted`.',
   'jobs.list': 'Returns the jobs of a workspace, newest first.',
   'jobs.show': 'Returns a job. Poll it, or follow its events.',
   'agentTemplates.list': 'Returns the built-in templates for agents.',

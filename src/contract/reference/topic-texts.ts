@@ -8,7 +8,7 @@ export interface TopicText {
 export const topicTexts: Readonly<Record<string, TopicText>> = {
   workspaces: {
     title: 'Workspaces',
-    description: 'Tenants. Everything else belongs to a workspace, and nothing crosses from one to another.',
+    description: 'Tenants. Everything else belongs to a workspace, and workspaces share nothing.',
   },
   kb: {
     title: 'Knowledge bases',

@@ -9,7 +9,7 @@ import type { BaseContext } from '../knowledge-bases.ts'
 const namesakesMax = 1_000
 
 /** Facts about a text before it is chunked. */
-export interface AcceptedText {
+export interface AcceptedIngest {
   readonly context: BaseContext
   readonly body: Ingest
   readonly documentId: string
@@ -38,7 +38,7 @@ export async function acceptText(
   context: BaseContext,
   body: Ingest,
   contentHash: string,
-): Promise<AcceptedText | ExistingDocument> {
+): Promise<AcceptedIngest | ExistingDocument> {
   const domain = keyPrefix(context)
   const ingestKey = `${domain}:${contentHash}`
   const same = await findByIngestKey(rows, ingestKey)

@@ -5,14 +5,14 @@ import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../knowledge-bases.ts'
 import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
 import { documentPayload, titleOfPayload } from '../payload.ts'
-import type { AcceptedText } from './accept-text.ts'
+import type { AcceptedIngest } from './accept-text.ts'
 
 /** The chunks of a text, each with its vector. */
 export type EmbeddedChunks = Omit<PreparedText, 'embedded'> & EmbeddedVectors
 
 /** Creates the row of an accepted text. */
 export function createDocument(
-  { body, context, documentId, contentHash }: AcceptedText,
+  { body, context, documentId, contentHash }: AcceptedIngest,
   state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>,
 ): Document {
   return {

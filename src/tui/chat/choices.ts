@@ -2,13 +2,15 @@ import type { ChatPort, Choice } from '../../cli/chat/port.ts'
 import { UsageError } from '../../cli/faults.ts'
 import { nearest } from '../../cli/terminal/nearest.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import type { Message } from '../../contract/conversations.ts'
 import type { ChoicePanel, Named, Purpose, State } from './types.ts'
 
 const titles: Record<Purpose, string> = {
   model: 'what answers',
   kb: 'what is answered from',
   history: 'conversations',
-  versions: 'versions of the last question',
+  versions: 'versions of the questions',
+  questions: 'edit a question, and ask again from there',
 }
 const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
 /** Everything, by a word. */
@@ -40,9 +42,49 @@ async function itemsOf(
 ): Promise<readonly Choice[]> {
   if (purpose === 'kb') return port.knowledgeBases()
   if (purpose === 'history') return port.conversations(search)
-  if (purpose === 'versions') return port.versions(last.question?.messageId ?? '')
+  if (purpose === 'versions') return allVersions(port, last.question?.messageId)
+  if (purpose === 'questions') return questionsOf(await port.said(), last.question?.messageId)
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
+}
+
+/** Returns the versions of all questions that have several, the last question first. If none has, those of the last one. */
+async function allVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
+  const own = lastId === undefined ? [] : await port.versions(lastId)
+  const earlier: Choice[] = []
+  for (const messageId of earlierWithVersions(await port.said(), lastId))
+    earlier.push(...(await port.versions(messageId)))
+  return own.length > 1 || earlier.length === 0 ? [...own, ...earlier] : earlier
+}
+
+/**
+ * Returns the versions of the last question. If it has only one, returns those of the last question before it that has
+ * several.
+ */
+export async function lastVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
+  const own = lastId === undefined ? [] : await port.versions(lastId)
+  if (own.length > 1) return own
+  const [earlier] = earlierWithVersions(await port.said(), lastId)
+  return earlier === undefined ? own : port.versions(earlier)
+}
+
+/** Returns the IDs of questions with several versions, the last one first. */
+function earlierWithVersions(said: readonly Message[], lastId: string | undefined): string[] {
+  return said
+    .filter(({ messageId, metadata }) => metadata.version_of !== undefined && messageId !== lastId)
+    .map(({ messageId }) => messageId)
+    .reverse()
+}
+
+function questionsOf(said: readonly Message[], lastId: string | undefined): Choice[] {
+  return said
+    .filter(({ role }) => role === 'user')
+    .map(({ messageId, content }, at) => ({
+      id: messageId,
+      name: `${at + 1}`,
+      about: plainLine(content ?? ''),
+      isChosen: messageId === lastId,
+    }))
 }
 
 /** What may be typed for each. */

@@ -80,7 +80,8 @@ export const commands: readonly Command[] = [
   { name: 'copy', takes: '[N]', does: 'copy the answer, or its Nth block of code', anytime: true, run: copy },
   { name: 'retry', does: 'ask the last question again', run: retry },
   { name: 'edit', does: 'change the last question, and ask again', run: edit },
-  { name: 'versions', takes: '[N]', does: 'go back to another version of the last question', run: versions },
+  { name: 'branch', does: 'change an earlier question, and ask again from there', run: branch },
+  { name: 'versions', takes: '[N]', does: 'go back to another version of a question', run: versions },
   { name: 'rename', takes: 'TITLE', does: 'change the title of the conversation', run: rename },
   { name: 'quit', does: 'leave', anytime: true, run: quit },
 ]
@@ -234,19 +235,29 @@ function retry(state: State): Step {
 
 function edit(state: State): Step {
   const { question } = state.last
-  if (!question) return told(state, 'nothing was asked yet')
+  return question ? editQuestion(state, question) : told(state, 'nothing was asked yet')
+}
+
+/** Puts a question of the conversation into the field. The next message replaces it and all that follow. */
+export function editQuestion(state: State, question: Question): Step {
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
   const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
   const lost = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
+  const which = question.messageId === state.last.question?.messageId ? 'the last question' : 'this question'
   return [
     {
       ...state,
       input,
       images,
-      notice: `what you send stands for the last question${lost}; ctrl+c leaves it as it is`,
+      notice: `what you send stands for ${which}${lost}; ctrl+c leaves it as it is`,
     },
     [],
   ]
+}
+
+function branch(state: State): Step {
+  if (!state.last.question) return told(state, 'nothing was asked yet')
+  return [state, [{ type: 'openChoices', purpose: 'questions' }]]
 }
 
 /** Returns the images for the next question when an edit is given up, which had taken up those of its question. */

@@ -3,7 +3,7 @@ import { type Highlight, renderText } from '../markdown/render.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/screen.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
-import { begin } from './commands.ts'
+import { begin, editQuestion } from './commands.ts'
 import type { ChoicePanel, Page, Panel, State, Step } from './types.ts'
 
 /** Lines of the screen beside the text: the title with its distance, and the keys. */
@@ -125,6 +125,11 @@ export function chosen(state: State, { purpose, items, at, isNamed }: ChoicePane
   if (purpose === 'history') {
     const [fresh] = begin(state)
     return [fresh, [{ type: 'goOn', conversation: item }]]
+  }
+  if (purpose === 'questions') {
+    const { question } = state.last
+    if (question?.messageId === item.id) return editQuestion(state, question)
+    return [state, [{ type: 'loadQuestion', messageId: item.id }]]
   }
   if (purpose === 'versions') return [state, item.isChosen ? [] : [{ type: 'useVersion', version: item }]]
   const marked = items.filter(({ isChosen }) => isChosen)

@@ -194,7 +194,7 @@ const keysHelp: readonly (readonly [string, string])[] = [
   ['alt+enter, ctrl+j', 'a further line; so does \\ before enter'],
   ['up, down, ctrl+r', 'what was sent before'],
   ['alt+1 … alt+9', 'open a source'],
-  ['alt+left, alt+right', 'previous or next version of the last question'],
+  ['alt+left, alt+right', 'previous or next version of the last question that has several'],
   ['ctrl+c', 'stop the answer; twice, leave'],
 ]
 

@@ -12,10 +12,21 @@ import { contentOf } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/screen.ts'
 import { answer, answerWith } from './approval.ts'
-import { cancel, open, quit } from './commands.ts'
+import { cancel, editQuestion, open, quit } from './commands.ts'
 import { withNames } from './completion.ts'
 import { choose, chosen, read } from './panel.ts'
-import { attached, connection, contextOf, failed, heard, joined, note, print, reconnected } from './turn.ts'
+import {
+  attached,
+  connection,
+  contextOf,
+  failed,
+  heard,
+  joined,
+  note,
+  print,
+  questionOf,
+  reconnected,
+} from './turn.ts'
 import type { Effect, Event, State, Step } from './types.ts'
 import { emptyInput, submit, type } from './typing.ts'
 
@@ -75,6 +86,8 @@ export function step(state: State, event: Event): Step {
       return resumed(state, event)
     case 'based':
       return based(state, event.knowledgeBases)
+    case 'editing':
+      return state.turn ? [state, []] : editQuestion(state, event.question)
     case 'imageRead':
       return withImage(state, event.image)
     case 'fileTaskEnded':
@@ -178,11 +191,7 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
   const answered = said.findLast(({ role }) => role === 'agent')
   const past = said.filter(({ role }) => role === 'user').map(({ content }) => plain(content ?? ''))
   const last = {
-    question: asked && {
-      content: plain(asked.content ?? ''),
-      messageId: asked.messageId,
-      storedImages: asked.images,
-    },
+    question: asked && questionOf(asked),
     answer: plain(answered?.content ?? ''),
     isAnswered: said.at(-1)?.role === 'agent' && said.at(-1)?.metadata.finish_reason !== 'error',
     thoughts: plain(answered?.metadata.reasoning ?? ''),

@@ -1,4 +1,4 @@
-import { shellWord } from '../../cli/terminal/shell-word.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { plain, plainJson } from '../../cli/terminal/terminal-text.ts'
 import { pathOf } from '../../client/client.ts'
 import { kb } from '../../contract/knowledge.ts'

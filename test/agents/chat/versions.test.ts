@@ -141,8 +141,13 @@ describe('versions of a question', () => {
     await chat.stream('one, better', { replaces: one })
     const nested = (await versionsOf(chat, two)).map(({ message }) => message.messageId)
     expect(nested).toHaveLength(2)
-    for (const messageId of nested)
-      expect((await chat.send(`POST ${chat.path}/messages/${messageId}/select`)).status).toBeGreaterThan(400)
+    for (const messageId of nested) {
+      const { status, body } = await chat.send(`POST ${chat.path}/messages/${messageId}/select`)
+      expect([status, body.error]).toMatchObject([
+        409,
+        { code: 'conflict', hint: `Select version ${one} first.` },
+      ])
+    }
     expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
   })
 

@@ -1,8 +1,12 @@
 import { availableParallelism } from 'node:os'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Admission, type AdmissionLimits, type AdmissionTask } from '../../../src/auth/keys/admission.ts'
-import type { FairQueueLimits } from '../../../src/auth/keys/fair-queue.ts'
+import {
+  Admission,
+  type AdmissionLimits,
+  type AdmissionTask,
+  type QueueLimits,
+} from '../../../src/auth/keys/admission.ts'
 
 /** An admission whose work ends when it is told to. */
 function stage(limits: Partial<AdmissionLimits> = {}) {
@@ -38,7 +42,7 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
 }
 
 /** One at once, and a queue of guesses that is bounded so. */
-function narrow(unmarked: Partial<FairQueueLimits>): Partial<AdmissionLimits> {
+function narrow(unmarked: Partial<QueueLimits>): Partial<AdmissionLimits> {
   return { runningMax: 1, unmarked: { waitingMax: 512, waitingPerClientMax: 16, ...unmarked } }
 }
 
@@ -166,7 +170,7 @@ describe('queues', () => {
     for (const name of wb.refused) expect(name).toMatch(/^guesser/)
   })
 
-  test('one workspace that mints does not keep another waiting, and is refused at its own bound', async () => {
+  test('one workspace that creates keys does not keep another waiting, and is refused at its own bound', async () => {
     const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 400; n++) wb.ask('workspace a', `a ${n}`, 'creations')
     wb.ask('workspace b', 'b', 'creations')
@@ -193,7 +197,7 @@ describe('queues', () => {
   const queue = fc.constantFrom<AdmissionTask['queue']>('marked', 'unmarked', 'creations')
   const step = fc.option(fc.tuple(queue, fc.integer({ min: 0, max: 3 })), { nil: null })
 
-  test('marked before unmarked, and never two of checks or mints in a row while the other waited for both', async () => {
+  test('marked before unmarked, and never two of checks or creations in a row while the other waited for both', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
         const wb = stage({ runningMax: 1 })

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import type { Caller } from '../../../src/access/caller.ts'
 import { anonymousContext, type Subject, verifiedContext } from '../../../src/access/subject.ts'
-import { digestToken, newToken } from '../../../src/auth/keys/token.ts'
+import { digestToken, type KeyCost, newToken } from '../../../src/auth/keys/token.ts'
 import type { AuditDetails } from '../../../src/contract/audit-record.ts'
 import { openCursors, Pager } from '../../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { TestClock } from '../../harness/runtime.ts'
+import { lowCost, TestClock } from '../../harness/runtime.ts'
 
 /** What the tokens of this store are marked by. */
 export const tokenKey = 'the-key-that-marks-tokens'
@@ -42,13 +42,23 @@ export async function keyStore() {
   const now = new Date(clock.now()).toISOString()
   const workspace = { workspaceId, name: 'one', createdAt: now, updatedAt: now }
   await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
-  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts, listed, tokenKey }
+  return {
+    clock,
+    rows,
+    plain: store.rows,
+    pager: new Pager(rows, cursors),
+    counts,
+    listed,
+    tokenKey,
+    keyCost: lowCost,
+  }
 }
 
 /** A key as a row, and its token. */
 export async function storedKey(
   rows: RowStore,
   fields: Partial<ApiKeyRow> = {},
+  keyCost: KeyCost = lowCost,
 ): Promise<{ token: string; row: ApiKeyRow }> {
   const { token, prefix } = newToken(tokenKey)
   const row: ApiKeyRow = {
@@ -62,7 +72,7 @@ export async function storedKey(
     lastUsedAt: null,
     revokedAt: null,
     expiresAt: null,
-    digest: await digestToken(token),
+    digest: await digestToken(token, keyCost),
     ...fields,
   }
   await rows.atomic([{ op: 'insert', table: tables.apiKeys, row }])
