@@ -1,4 +1,5 @@
 import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
 import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
 import { failure, stranger, where } from './failure.ts'
@@ -50,7 +51,7 @@ export interface Client {
    * @throws Unreachable  when no runtime responded
    */
   call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
-  /** Calls a list route page by page, and yields its items. */
+  /** Calls a list route page by page, with large pages unless `query.limit` is set, and yields its items. */
   items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
   stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
@@ -115,7 +116,7 @@ export function connect(connection: Connection): Client {
 
   async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
     yield* pages(async cursor => {
-      const query: Record<string, unknown> = cursor === null ? { ...parts.query } : { ...parts.query, cursor }
+      const query = { limit: limits.pageMax, ...parts.query, cursor: cursor ?? undefined }
       return (await call(route, { ...parts, query }, options)) as Page
     })
   }
