@@ -6,7 +6,7 @@ import { failure, stranger, where } from './failure.ts'
 import type { Fetch, Incoming, Outgoing } from './fetch.ts'
 import { lines } from './lines.ts'
 import { inPieces } from './pieces.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Address of a runtime, and the means to send requests to it. */
 export interface Connection {
@@ -227,11 +227,11 @@ export async function* pages(read: (cursor: string | null) => Promise<Page>): As
   let mark: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
-    if (!Array.isArray(page.items)) throw notOurs('a list was answered without its items')
+    if (!Array.isArray(page.items)) throw unexpectedResponse('a list was answered without its items')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return
-    if (cursor === mark) throw notOurs('the pages of a list begin anew')
+    if (cursor === mark) throw unexpectedResponse('the pages of a list begin anew')
     // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
     if ((count & (count - 1)) === 0) mark = cursor
   }

@@ -1,5 +1,5 @@
 import type { Client } from '../../client/client.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import { scopesOfRole } from '../../contract/scopes.ts'
@@ -58,7 +58,7 @@ export async function askMe(client: Client, signal?: AbortSignal): Promise<Me> {
     areTexts(me.workspaceScopes) &&
     isMoment(me.expiresAt) &&
     isEnd(me.keyExpiresAt)
-  if (!isSound) throw notOurs('the runtime does not say who you are')
+  if (!isSound) throw unexpectedResponse('the runtime does not say who you are')
   return me
 }
 
