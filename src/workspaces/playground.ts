@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { pass } from '../access/gate.ts'
+import { authorize } from '../access/gate.ts'
 import type { Clock } from '../base/clock.ts'
 import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
@@ -30,7 +30,7 @@ export async function execute(
   const { workspaceId, kind, keyspace } = workspace
   if (kind !== 'astra')
     throw new WbError('unsupported_workspace_kind', `workspaces of kind '${kind}' take no commands`)
-  if (workspace.rlacEnabled) pass({ rule: needs('manage:access'), workspaceId }, caller)
+  if (workspace.rlacEnabled) authorize({ rule: needs('manage:access'), workspaceId }, caller)
   const { command } = body
   const { commandName, ...target } = targetOf(body)
   const commands = commandsOf(storeOf(stores, workspace))
