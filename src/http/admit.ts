@@ -19,14 +19,14 @@ const livenessPath = '/healthz'
 export function admitRequest(
   shared: AppContext,
   current: Exchange,
-  ration: RateLimitClass | undefined,
+  rateLimitClass: RateLimitClass | undefined,
   bodyLimitBytes: number,
 ): void {
   const { incoming } = current
   if (shared.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   if (incoming.isFromOutside) {
-    if (ration) takeToken(shared, current, ration)
+    if (rateLimitClass) takeToken(shared, current, rateLimitClass)
     const refused = shared.originRule(incoming)
     if (refused) throw refused
   }
@@ -36,11 +36,11 @@ export function admitRequest(
 }
 
 /** @throws rate_limited  when the client has no token left */
-function takeToken(shared: AppContext, current: Exchange, ration: RateLimitClass): void {
+function takeToken(shared: AppContext, current: Exchange, rateLimitClass: RateLimitClass): void {
   if (!shared.rateLimit) return
   const { incoming, headers } = current
   const client = clientAddress(shared, current)
-  shared.rateLimit.take({ limitClass: ration, client, isForwarded: isForwarded(incoming) }, headers)
+  shared.rateLimit.take({ rateLimitClass, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
 export function clientAddress(shared: AppContext, current: Exchange): string {

@@ -67,12 +67,12 @@ export function bindRoute(
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
-  const ration = rateLimitClassOf(route.path)
+  const rateLimitClass = rateLimitClassOf(route.path)
   const raisedBy = access.kind === 'needs' ? (access.raise?.when.fields ?? []) : []
 
   return handleExchange(shared, route, async current => {
     const { incoming } = current
-    admitRequest(shared, current, ration, bodyLimitBytes)
+    admitRequest(shared, current, rateLimitClass, bodyLimitBytes)
     if (access.kind !== 'open') current.auth = await identify(shared, current)
     if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw routeNotFound(incoming)
     const rawParams = decodeParams(incoming.params)
@@ -94,8 +94,8 @@ export function bindRoute(
     hold: BodyReservation,
   ): Promise<HttpReply> {
     const { incoming } = current
-    const confirm = () => passAgain(shared, current, route)
-    const wouldPass = (rule: Access) => passes(shared, current, rule)
+    const confirm = () => authorizeAgain(shared, current, route)
+    const can = (rule: Access) => wouldAuthorize(shared, current, rule)
     const askedAt = clock.now()
     const { input, ignored } = await readerOf()(incoming, rawParams, hold)
     const isLate = clock.now() - askedAt >= confirmAfterMs
@@ -110,7 +110,7 @@ export function bindRoute(
       auth,
       visibility,
       reauthorize: confirm,
-      wouldPass,
+      can,
     })
     const countOff = countUpload(shared, current, route)
     const sent = withConfirmedBody(shared, route, input, confirm) as never
@@ -192,7 +192,11 @@ async function inWorkspace(
  *
  * @throws unauthorized, forbidden  when the same request would now be refused
  */
-async function passAgain(shared: AppContext, current: Exchange, { access }: Route): Promise<AuthContext> {
+async function authorizeAgain(
+  shared: AppContext,
+  current: Exchange,
+  { access }: Route,
+): Promise<AuthContext> {
   const known = current.auth ?? shared.anonymous
   // The bootstrap token is valid for the lifetime of the process, and each use is audited.
   if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
@@ -203,7 +207,7 @@ async function passAgain(shared: AppContext, current: Exchange, { access }: Rout
 }
 
 /** Returns true if the caller of a request would pass a rule. */
-async function passes(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
+async function wouldAuthorize(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
   try {
     const auth = current.auth ?? (await identify(shared, current))
     return decideAccess(demandOf(shared, current, rule), { auth }).allow

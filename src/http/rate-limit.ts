@@ -111,7 +111,7 @@ export function rateLimitClassOf(path: string): RateLimitClass | undefined {
 
 /** Client and class of a request for a token. */
 export interface TokenRequest {
-  readonly limitClass: RateLimitClass
+  readonly rateLimitClass: RateLimitClass
   /** IP address of the client. */
   readonly client: string
   readonly isForwarded: boolean
@@ -146,9 +146,9 @@ export class RateLimit {
     })
   }
 
-  #bucketOf({ limitClass: ration, client, isForwarded }: TokenRequest): [key: string, capacity: number] {
+  #bucketOf({ rateLimitClass, client, isForwarded }: TokenRequest): [key: string, capacity: number] {
     const { capacity, directCapacity, authCapacity } = this.#limits
-    if (ration === 'signIn') return [`sign-in ${client}`, authCapacity]
+    if (rateLimitClass === 'signIn') return [`sign-in ${client}`, authCapacity]
     if (isForwarded || directCapacity === capacity) return [client, capacity]
     return [`direct ${client}`, directCapacity]
   }

@@ -21,7 +21,7 @@ interface RequestCallerParts {
   readonly visibility: Visibility
   /** Rejects if the caller would now be refused. */
   readonly reauthorize: () => Promise<unknown>
-  readonly wouldPass: Caller['can']
+  readonly can: Caller['can']
 }
 
 /** Caller of one request. Values that most handlers do not use are computed on demand. */
@@ -47,7 +47,7 @@ export class RequestCaller implements Caller {
     auth,
     visibility,
     reauthorize: confirm,
-    wouldPass,
+    can,
   }: RequestCallerParts) {
     this.#shared = shared
     this.#route = route
@@ -56,7 +56,7 @@ export class RequestCaller implements Caller {
     this.#reauthorize = confirm
     this.auth = auth
     this.visibility = visibility
-    this.can = wouldPass
+    this.can = can
   }
 
   get signal(): AbortSignal {

@@ -13,7 +13,7 @@ export interface JobClaimParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
-  readonly events: JobEvents
+  readonly jobEvents: JobEvents
   readonly owner: string
   readonly leaseMs: number
 }
@@ -101,7 +101,7 @@ export class JobClaim {
   async fail(errorMessage: string): Promise<void> {
     await this.#inTurn(async () => {
       const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#held, errorMessage)
-      if (ended) this.#parts.events.emit(ended)
+      if (ended) this.#parts.jobEvents.emit(ended)
     })
   }
 
@@ -146,7 +146,7 @@ export class JobClaim {
       const outcome = await apply([...own, ...rows])
       if (outcome.ok) {
         this.#storeRow(after)
-        this.#parts.events.emit(after)
+        this.#parts.jobEvents.emit(after)
         return outcome
       }
       if (outcome.at > 0) return { ...outcome, at: outcome.at - own.length }

@@ -83,7 +83,7 @@ export class JobWorker {
 
   /** Runs all jobs that are due, and waits for them. */
   async settle(signal: AbortSignal, onChange: (job: Job) => void): Promise<void> {
-    const unlisten = this.#parts.events.listen(onChange)
+    const unlisten = this.#parts.jobEvents.listen(onChange)
     const stop = () => void this.close()
     signal.addEventListener('abort', stop)
     try {
@@ -177,7 +177,7 @@ export class JobWorker {
   }
 
   async #claim(stored: Stored<JobRow>): Promise<JobClaim | undefined> {
-    const { rows, clock, leaseMs, events, audit } = this.#parts
+    const { rows, clock, leaseMs, jobEvents, audit } = this.#parts
     const deaths = (stored.row.deaths ?? 0) + (this.#isOfTheDead(stored.row) ? 1 : 0)
     if (deaths >= deathsMax) return this.#giveUp(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
@@ -188,7 +188,7 @@ export class JobWorker {
     if (!outcome.ok) return undefined
     const { workspaceId, jobId, kind } = row
     audit.note(null, { action: 'job.claim', workspaceId, details: { jobId, jobKind: kind } })
-    events.emit(row)
+    jobEvents.emit(row)
     return new JobClaim({ ...this.#parts, owner: this.#owner }, { ...stored, row, version: version + 1 })
   }
 
@@ -203,7 +203,7 @@ export class JobWorker {
       stored,
       `the runtime ended ${deathsMax} times at work on this text`,
     )
-    if (ended) this.#parts.events.emit(ended)
+    if (ended) this.#parts.jobEvents.emit(ended)
   }
 
   #run(claim: JobClaim): void {

@@ -21,7 +21,7 @@ interface JobsParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  readonly events: JobEvents
+  readonly jobEvents: JobEvents
   /** Called when a client follows a job. */
   readonly watched: () => void
   /** Called when a client has cancelled a job. */
@@ -60,7 +60,7 @@ export class Jobs {
       const ended = await failJob(this.parts, stored, 'cancelled')
       if (!ended) continue
       this.parts.cancelled(jobId)
-      this.parts.events.emit(ended)
+      this.parts.jobEvents.emit(ended)
       return ended
     }
     throw new WbError('control_plane_unavailable', 'the job keeps changing; it was not cancelled')
@@ -78,14 +78,14 @@ export class Jobs {
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
     await this.stored(workspaceId, jobId)
-    const { rows, clock, events, watched } = this.parts
+    const { rows, clock, jobEvents, watched } = this.parts
     watched()
     return new JobFollower({
       after: isoTimestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
       wait(wake) {
         const calls = [
-          events.listen(job => {
+          jobEvents.listen(job => {
             if (job.jobId === jobId) wake()
           }),
           clock.after(pollMs, wake),

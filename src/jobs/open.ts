@@ -40,17 +40,17 @@ export interface JobsRoom {
 /** Opens the jobs of a store. No job runs before `start`, `wake` or `settle`. */
 export function openJobs(parts: OpenJobsParts): JobsRoom {
   const { runtime, controlPlane } = parts.config
-  const events = new JobEvents()
+  const jobEvents = new JobEvents()
   const worker = new JobWorker({
     ...parts,
-    events,
+    jobEvents,
     capacity: runtime.maxConcurrentIngestJobs,
     leaseMs: controlPlane.jobsResume.graceMs,
     everyMs: controlPlane.jobsResume.intervalMs,
   })
   const room = new Jobs({
     ...parts,
-    events,
+    jobEvents,
     watched: () => worker.wake(),
     cancelled: jobId => worker.drop(jobId),
   })

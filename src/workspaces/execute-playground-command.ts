@@ -19,7 +19,7 @@ import { parseTarget } from './playground-command.ts'
  * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
  * @throws data_api_error        the database refused the command
  * @throws data_api_unavailable  the database does not respond
- * @see docs/connecting.md#commands-of-the-database
+ * @see docs/connecting.md#run-commands-on-a-remote-database
  */
 export async function executePlaygroundCommand(
   { stores, clock }: { stores: ContentStores; clock: Clock },

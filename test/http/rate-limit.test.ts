@@ -169,17 +169,17 @@ describe('whose bucket', () => {
     ['/version', undefined],
     ['/docs', undefined],
     ['/error-codes', undefined],
-  ])('S8-06 S8-07: %s draws from %s', (path, ration) => {
-    expect(rateLimitClassOf(path)).toBe(ration)
+  ])('S8-06 S8-07: %s draws from %s', (path, rateLimitClass) => {
+    expect(rateLimitClassOf(path)).toBe(rateLimitClass)
   })
 
   function limit(changed: { capacity?: number; directCapacity?: number; authCapacity?: number } = {}) {
     const { clock, buckets } = bucketsOf()
     const sizes = { capacity: 2, directCapacity: 2, authCapacity: 1, ...changed }
     const rate = new RateLimit({ windowMs, ...sizes }, buckets)
-    const passes = (ration: RateLimitClass, client: string, isForwarded = false) => {
+    const passes = (rateLimitClass: RateLimitClass, client: string, isForwarded = false) => {
       try {
-        rate.take({ limitClass: ration, client, isForwarded }, [])
+        rate.take({ rateLimitClass, client, isForwarded }, [])
         return true
       } catch {
         return false
@@ -218,7 +218,7 @@ describe('whose bucket', () => {
       const headers: HeaderPairs = []
       const refused = (() => {
         try {
-          rate.take({ limitClass: 'general', client: 'a', isForwarded: false }, headers)
+          rate.take({ rateLimitClass: 'general', client: 'a', isForwarded: false }, headers)
           return undefined
         } catch (error) {
           return error

@@ -23,7 +23,7 @@ async function claimed() {
   const running = { ...job, status: 'running' as const, leaseOwner: 'here', leaseUntil }
   await rows.atomic([{ op: 'insert', table: tables.jobs, row: running }, writes[1]!])
   const stored = async () => (await rows.get(tables.jobs, ['w', job.jobId]))!
-  const parts = { rows, clock, log: silent, events: new JobEvents(), owner: 'here', leaseMs }
+  const parts = { rows, clock, log: silent, jobEvents: new JobEvents(), owner: 'here', leaseMs }
   const claim = new JobClaim(parts, await stored())
   const apply = (unit: Parameters<typeof rows.atomic>[0]) => rows.atomic(unit)
   /** How long the lease still runs. */
