@@ -4,7 +4,7 @@ import { exit } from '../src/cli/command/exit.ts'
 import type { Check } from '../src/cli/doctor/check.ts'
 import { runChecks } from '../src/cli/doctor/doctor.ts'
 import { doctorJson, printChecks } from '../src/cli/doctor/print-checks.ts'
-import { checkStore } from '../src/cli/doctor/store.ts'
+import { checkDataStore } from '../src/cli/doctor/store.ts'
 import { CommandFailed } from '../src/cli/errors.ts'
 import { examine } from '../src/cli/local.ts'
 import { counted } from '../src/cli/terminal/output.ts'
@@ -31,7 +31,7 @@ export default class Doctor extends WbCommand {
       flags.deep && local
         ? await this.waitFor(
             'checking the store',
-            checkStore(profile, looked.server, examine(profile, local)),
+            checkDataStore(profile, looked.server, examine(profile, local)),
           )
         : { checks: [] }
     const checks = [...looked.checks, ...store.checks]

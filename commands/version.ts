@@ -1,4 +1,4 @@
-import { host } from '../src/base/host.ts'
+import { hostFacts } from '../src/base/host-facts.ts'
 import { packageBuild } from '../src/base/package.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { formatDate } from '../src/cli/terminal/duration.ts'
@@ -11,8 +11,8 @@ export default class Version extends WbCommand {
   async run() {
     await this.parse(Version)
     const { version, commit, buildTime } = packageBuild()!
-    const platform = `${host.platform}-${host.architecture}`
-    const all = { version, commit, buildTime, node: host.nodeVersion, platform }
+    const platform = `${hostFacts.platform}-${hostFacts.architecture}`
+    const all = { version, commit, buildTime, node: hostFacts.nodeVersion, platform }
     this.output.fields(all, { ...all, buildTime: undefined, built: formatDate(Date.parse(buildTime)) })
   }
 }

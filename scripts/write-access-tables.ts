@@ -9,7 +9,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import type { Access } from '../src/contract/access.ts'
 import { api } from '../src/contract/index.ts'
 import type { Route, Topic } from '../src/contract/route.ts'
-import { holds, type Scope, scopes, scopesOfRole } from '../src/contract/scopes.ts'
+import { grantsScope, type Scope, scopes, scopesOfRole } from '../src/contract/scopes.ts'
 import { externalToolAccess, mcpToolAccess } from '../src/contract/tool-access.ts'
 
 const columns = [
@@ -51,8 +51,8 @@ function cellsOf(rule: Access): string[] {
   const { scope, or } = rule
   const raise = rule.kind === 'needs' ? rule.raise?.scope : undefined
   return cellsOfScopes(held => {
-    const isHeld = holds(held, scope) || (or !== undefined && holds(held, or))
-    return isHeld && (!raise || holds(held, raise))
+    const isHeld = grantsScope(held, scope) || (or !== undefined && grantsScope(held, or))
+    return isHeld && (!raise || grantsScope(held, raise))
   })
 }
 

@@ -5,7 +5,7 @@
  */
 import { writeFileSync } from 'node:fs'
 import { api } from '../src/contract/index.ts'
-import { type Operation, openApiDocument, type Schema } from '../src/contract/openapi.ts'
+import { type JsonSchema, type OpenApiOperation, openApiDocument } from '../src/contract/openapi.ts'
 
 const intro = `# HTTP API
 
@@ -52,7 +52,15 @@ export function apiDoc(): string {
   return `${[intro.trim(), ...sections].join('\n\n')}\n`
 }
 
-function sectionOf({ method, path, operation }: { method: string; path: string; operation: Operation }) {
+function sectionOf({
+  method,
+  path,
+  operation,
+}: {
+  method: string
+  path: string
+  operation: OpenApiOperation
+}) {
   const { summary, description, parameters, responses } = operation
   const statuses = Object.keys(responses).filter(status => status < '400')
   const query = parameters.filter(parameter => parameter.in === 'query').map(({ name }) => `\`${name}\``)
@@ -75,8 +83,8 @@ function sectionOf({ method, path, operation }: { method: string; path: string; 
 }
 
 /** Returns the fields of a body, required ones in bold. */
-function bodyOf({ requestBody }: Operation): string {
-  const [[mediaType, { schema }] = ['', { schema: {} as Schema }]] = Object.entries(
+function bodyOf({ requestBody }: OpenApiOperation): string {
+  const [[mediaType, { schema }] = ['', { schema: {} as JsonSchema }]] = Object.entries(
     requestBody?.content ?? {},
   )
   const { properties = {}, required = [] } = schema.contentSchema ?? schema

@@ -1,32 +1,32 @@
 import { join } from 'node:path'
 import { systemClock } from './base/clock.ts'
 import { createLog, type LogLevel } from './base/log.ts'
-import { scratchLeftovers, uploadsFolder } from './base/scratch.ts'
+import { listScratchLeftovers, uploadsFolder } from './base/scratch-file.ts'
 import type { Io } from './cli/io.ts'
-import { authSecrets } from './config/auth-secrets.ts'
-import { isOpen, notBuilt, usesOidc } from './config/checks.ts'
-import { type Described, describe } from './config/describe.ts'
-import { type Environment, environmentOf } from './config/environment.ts'
-import { type Found, findConfig } from './config/find.ts'
-import { loadConfig } from './config/load.ts'
+import { readAuthSecrets } from './config/auth-secrets.ts'
+import { allowsAnonymous, missingDriverProblems, usesOidc } from './config/config-checks.ts'
+import { type ConfigEnvironment, createEnvironment } from './config/config-environment.ts'
+import { type ConfigValue, describeConfig } from './config/describe-config.ts'
+import { type ConfigFile, findConfig } from './config/find-config.ts'
+import { loadConfig } from './config/load-config.ts'
 import { readManagedEnv } from './config/managed-env.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { WbError } from './contract/errors.ts'
 import type { Probe } from './contract/operational.ts'
-import type { Listening, ListenOptions } from './http/listen.ts'
+import type { ListenOptions, RunningServer } from './http/listen.ts'
 import type { Outbound } from './models/outbound.ts'
-import type { Served } from './rescue.ts'
+import type { ServerRuntime } from './rescue.ts'
 import type { Runtime } from './runtime.ts'
-import type { Check, Readable } from './storage/sqlite/check.ts'
-import { holdsNothing as hasNoRows, isNew } from './storage/sqlite/empty.ts'
+import type { ReadableTable, StoreCheck } from './storage/sqlite/check.ts'
+import { isEmptyStore as hasNoRows, isNewStore } from './storage/sqlite/empty-store.ts'
 
 /*
  * The configuration and the runtime of a data directory on this machine, as the command line uses them. Modules that
  * few commands need are loaded when they are used: the runtime alone takes 250 ms.
  */
 
-export { readProjectFile, surveyFolder } from './config/folder.ts'
+export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
 
 /** Data directory of a runtime on this machine, and the sources of its configuration file. */
 interface Place {
@@ -38,17 +38,17 @@ interface Place {
 
 /** Configuration that applies to a data directory. */
 export interface LocalConfig {
-  readonly found: Found
+  readonly found: ConfigFile
   readonly config: Config
-  readonly environment: Environment
-  readonly described: readonly Described[]
+  readonly environment: ConfigEnvironment
+  readonly described: readonly ConfigValue[]
   readonly warnings: readonly string[]
   /** Valid settings that this version does not support yet. */
   readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
 }
 
 /** Returns the configuration file that applies. */
-export function locateConfig({ dataDir, config, cwd }: Place): Found {
+export function locateConfig({ dataDir, config, cwd }: Place): ConfigFile {
   const { flag, variable, trusted } = config
   return findConfig({ flag, env: variable, trusted, cwd, dataDir })
 }
@@ -64,10 +64,10 @@ export function readConfig(
   flags: { host?: string; port?: number } = {},
 ): LocalConfig {
   const found = locateConfig(place)
-  const environment = signals.withDefaults(() => environmentOf(env, readManagedEnv(place.dataDir)))
+  const environment = signals.withDefaults(() => createEnvironment(env, readManagedEnv(place.dataDir)))
   const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
-  const described = describe(config, sources)
-  return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
+  const described = describeConfig(config, sources)
+  return { found, config, environment, described, warnings, notBuilt: missingDriverProblems(config) }
 }
 
 /** Log of a runtime in this process. */
@@ -78,7 +78,7 @@ export interface Voice {
 
 /** Returns true if a data directory has never had a store. */
 export function hasNoStore({ dataDir }: Place, { config }: LocalConfig): boolean {
-  return isNew(storePath(config, dataDir), dataDir)
+  return isNewStore(storePath(config, dataDir), dataDir)
 }
 
 /** `kept`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
@@ -113,11 +113,11 @@ export async function openServed(
   { dataDir }: Place,
   { config, environment }: LocalConfig,
   options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
-): Promise<Served> {
+): Promise<ServerRuntime> {
   const rescue = await import('./rescue.ts')
   const { loopback, voice, isAgain, restart } = options
   const log = createLog(voice)
-  return rescue.openServed(
+  return rescue.openServerRuntime(
     { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
     isAgain,
   )
@@ -131,7 +131,7 @@ export function holdsNothing(dataDir: string): boolean {
 /** Returns problems of secrets that are missing or too short, by key. Uses no network. */
 export function secretProblems({ config, environment }: LocalConfig): LocalConfig['notBuilt'] {
   try {
-    authSecrets(config, environment)
+    readAuthSecrets(config, environment)
     return []
   } catch (error) {
     if (!(error instanceof WbError)) throw error
@@ -140,14 +140,17 @@ export function secretProblems({ config, environment }: LocalConfig): LocalConfi
 }
 
 /** Answers requests to a runtime over the network. */
-export async function openPort(runtime: Pick<Runtime, 'app'>, options: ListenOptions): Promise<Listening> {
+export async function openPort(
+  runtime: Pick<Runtime, 'app'>,
+  options: ListenOptions,
+): Promise<RunningServer> {
   const { listen } = await import('./http/listen.ts')
   return listen(runtime.app, options)
 }
 
 /** Returns true if callers without a credential are accepted. */
 export function anonymousPass({ config }: LocalConfig): boolean {
-  return isOpen(config)
+  return allowsAnonymous(config)
 }
 
 /** Findings about a data directory. */
@@ -155,9 +158,9 @@ export interface Examined {
   /** Path of the store; undefined for a store in memory. */
   readonly path?: string
   readonly schema?: { readonly found: number; readonly known: number }
-  readonly checks: readonly (Check & { readonly mend?: string })[]
+  readonly checks: readonly (StoreCheck & { readonly mend?: string })[]
   /** Rows that can be recovered, if the store is damaged. */
-  readonly readable?: readonly Readable[]
+  readonly readable?: readonly ReadableTable[]
 }
 
 /**
@@ -167,7 +170,7 @@ export interface Examined {
  */
 export async function examine({ dataDir }: Place, { config }: LocalConfig): Promise<Examined> {
   const { checkStore } = await import('./storage/sqlite/check.ts')
-  const left = scratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
+  const left = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
     check: 'uploads that a killed process left',
     count: left.length,
@@ -187,9 +190,9 @@ async function outward<T>(
   { config, environment }: LocalConfig,
   ask: (outbound: Outbound) => Promise<T>,
 ): Promise<T> {
-  const [{ openNetwork }, { openGuard }] = await Promise.all([
+  const [{ openOutboundNetwork: openNetwork }, { openEndpointGuard: openGuard }] = await Promise.all([
     import('./models/outbound.ts'),
-    import('./models/guard.ts'),
+    import('./models/endpoint-guard.ts'),
   ])
   const network = openNetwork({ guard: openGuard(config, environment) })
   try {
@@ -201,8 +204,8 @@ async function outward<T>(
 
 /** Calls the configured chat provider. Returns undefined if none is configured. */
 export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
-  const [{ hasChatProvider }, { chatFound, probe }] = await Promise.all([
-    import('./models/chat/provider.ts'),
+  const [{ hasChatProvider }, { probeChatProvider: chatFound, probe }] = await Promise.all([
+    import('./models/chat/chat-provider.ts'),
     import('./operation/probes.ts'),
   ])
   const { config, environment } = local
@@ -213,7 +216,7 @@ export async function chatProviderProbed(local: LocalConfig): Promise<Probe | un
 }
 
 /** Configured identity provider. */
-export interface IdentityProvider {
+export interface ConfiguredIdentityProvider {
   readonly issuer: string
   /** URL of its metadata. */
   readonly url: URL
@@ -222,8 +225,8 @@ export interface IdentityProvider {
 }
 
 /** @returns undefined if none is configured */
-export async function identityProvider(local: LocalConfig): Promise<IdentityProvider | undefined> {
-  const { wellKnown } = await import('./auth/oidc/transport.ts')
+export async function identityProvider(local: LocalConfig): Promise<ConfiguredIdentityProvider | undefined> {
+  const { discoveryUrl: wellKnown } = await import('./auth/oidc/transport.ts')
   const { auth } = local.config
   if (!usesOidc(auth) || !auth.oidc) return undefined
   const { issuer } = auth.oidc

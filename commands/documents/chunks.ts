@@ -2,7 +2,7 @@ import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { readChunks, startingAtChunk } from '../../src/cli/documents/chunks.ts'
+import { readDocumentChunks, startingAtChunk } from '../../src/cli/documents/chunks.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
 import { findCited } from '../../src/cli/passages/last-search.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
@@ -27,7 +27,7 @@ export default class DocumentsChunks extends WbCommand {
       'looking',
       findCited(this.resolveContext, args.document, flags.kb),
     )
-    const chunks = readChunks(this.client, document)
+    const chunks = readDocumentChunks(this.client, document)
     const { rows, total } = await this.take(
       passage ? startingAtChunk(chunks, passage.chunkIndex) : chunks,
       flags.limit,

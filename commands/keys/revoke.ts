@@ -8,7 +8,6 @@ import { formatAgo, formatLifetime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { collect } from '../../src/client/client.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRevoke extends WbCommand {
   static override summary = 'revoke an API key'
@@ -43,7 +42,7 @@ export default class KeysRevoke extends WbCommand {
 
   /** Warns of earlier keys that were rotated but still work. */
   private async tellOfPredecessors(key: ApiKey) {
-    const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
+    const call = { params: { workspaceId: key.workspaceId } }
     const nowMs = this.io.clock.now()
     for (const older of await collect(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))

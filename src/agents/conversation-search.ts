@@ -1,4 +1,4 @@
-import type { RowStore, Value } from '../storage/rows.ts'
+import type { ColumnValue, RowStore } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
 
@@ -32,7 +32,7 @@ export class ConversationSearch {
   /** Returns true if a conversation contains all words. Reads its messages if the title does not. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
     let missing = withoutWordsOf(title, this.#words)
-    let after: Value[] | undefined
+    let after: ColumnValue[] | undefined
     while (missing.length > 0) {
       const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
       const found = await this.rows.list(tables.messages, { ...list, after, ...batch })

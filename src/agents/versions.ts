@@ -4,12 +4,12 @@ import type { Message, MessageVersion } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type MessageRow, type MessageVersionRow, tables } from '../storage/tables.ts'
-import { type MessagePlace, questionIdOf, versionsMax } from './chat/replaced.ts'
-import { makeCurrent } from './chat/versions.ts'
-import type { ConversationPlace, Conversations } from './conversations.ts'
-import { messageOf } from './messages.ts'
-import { messageNotFound } from './missing.ts'
-import { cut } from './tools/result.ts'
+import { questionIdOf, type StoredConversationKey, versionsMax } from './chat/current-version.ts'
+import { switchVersion } from './chat/switch-version.ts'
+import type { ConversationKey, Conversations } from './conversations.ts'
+import { toMessage } from './messages.ts'
+import { messageNotFound } from './not-found.ts'
+import { truncateText } from './tools/tool-result.ts'
 import { isVisible } from './visible-message.ts'
 
 /** Rows that are read at once in search of an answer. */
@@ -32,7 +32,7 @@ export class Versions {
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    */
-  async list(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
+  async list(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
     const { rows, conversations } = this.parts
     await conversations.get(place, auth)
     const questionId = await questionIdOf(rows, place, place.messageId)
@@ -49,7 +49,7 @@ export class Versions {
     const inPlace = current[0]?.row ?? only?.row
     const questions = [...kept.map(({ row }) => row), ...(inPlace ? [inPlace] : [])]
     const versionOf = async (question: MessageRow) => ({
-      message: messageOf(question),
+      message: toMessage(question),
       answer: await this.#answerTo(place, question),
       isCurrent: question === inPlace,
     })
@@ -63,7 +63,7 @@ export class Versions {
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    * @throws conflict  no version of the question is in the conversation, or the conversation keeps changing
    */
-  async select(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<Message> {
+  async select(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
     const { rows, conversations } = this.parts
     await conversations.get(place, auth)
     const { messageId } = place
@@ -77,9 +77,9 @@ export class Versions {
         throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
           hint: `Select version ${parentId} first.`,
         })
-      await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+      await switchVersion(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
     }
-    return messageOf(question)
+    return toMessage(question)
   }
 
   /**
@@ -96,20 +96,23 @@ export class Versions {
     return found.find(({ row }) => row.versionId !== row.messageId)?.row.versionId
   }
 
-  async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {
+  async #answerTo(
+    place: StoredConversationKey,
+    question: MessageRow | MessageVersionRow,
+  ): Promise<Message | null> {
     let last: Followers = question
     for (;;) {
       const batch: MessageRow[] = await this.#behind(place, last)
       // A summary of earlier turns can stand between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
-      if (next) return next.role === 'agent' ? shortened(messageOf(next)) : null
+      if (next) return next.role === 'agent' ? shortened(toMessage(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
     }
   }
 
   async #behind(
-    { workspaceId, conversationId }: MessagePlace,
+    { workspaceId, conversationId }: StoredConversationKey,
     { versionId, messageTs, messageId }: Followers,
   ): Promise<MessageRow[]> {
     const prefix = [workspaceId, conversationId]
@@ -130,5 +133,5 @@ function shortened(message: Message): Message {
   const content = message.content ?? ''
   if (content.length <= answerCharsMax) return message
   const metadata = { ...message.metadata, content_truncated: 'true' }
-  return { ...message, content: cut(content, answerCharsMax), metadata }
+  return { ...message, content: truncateText(content, answerCharsMax), metadata }
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
-import { host } from '../base/host.ts'
+import { hostFacts } from '../base/host-facts.ts'
 import { UsageError } from './errors.ts'
 
 /** Environment variables by name. */
@@ -116,7 +116,7 @@ export function pathFolders(environment: Environment): readonly string[] {
 export function hasBrowser(environment: Environment): boolean {
   const set = nonEmpty(environment)
   if (isCi(environment) || set.SSH_CONNECTION || set.SSH_TTY) return false
-  return host.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
+  return hostFacts.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
 }
 
 /** Variables that libraries need to find the keychain of the user's session. */
@@ -135,7 +135,7 @@ export function removeCredential(environment: Record<string, string | undefined>
 
 /** Returns the home folder: `HOME`, or `USERPROFILE` on Windows, else that of the operating system. */
 export function homeFolder(environment: Environment): string {
-  return (host.platform === 'win32' ? environment.USERPROFILE : environment.HOME) || homedir()
+  return (hostFacts.platform === 'win32' ? environment.USERPROFILE : environment.HOME) || homedir()
 }
 
 /** True if `PATH` has a program of this name. */

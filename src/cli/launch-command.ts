@@ -1,6 +1,6 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { isAbsolute, join, relative, sep } from 'node:path'
-import { host } from '../base/host.ts'
+import { hostFacts } from '../base/host-facts.ts'
 import { packageRoot } from '../base/package.ts'
 import { shellWord } from '../base/shell-word.ts'
 import { type Environment, pathFolders } from './environment.ts'
@@ -20,7 +20,7 @@ export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): Laun
   const program = join(packageRoot(), 'bin', 'run.js')
   if (isWithin('_npx', [program, script])) return { command: 'npx', args: ['-y', 'workbase'] }
   if (isNamed(program, env)) return { command: 'wb', args: [] }
-  return { command: host.nodePath, args: [program] }
+  return { command: hostFacts.nodePath, args: [program] }
 }
 
 /**
@@ -44,13 +44,15 @@ function isWithin(folder: string, paths: readonly string[]): boolean {
  * ignored.
  */
 function isNamed(program: string, environment: Environment): boolean {
-  const name = host.platform === 'win32' ? 'wb.cmd' : 'wb'
+  const name = hostFacts.platform === 'win32' ? 'wb.cmd' : 'wb'
   const folder = pathFolders(environment).find(
     path => isAbsolute(path) && !path.endsWith(join('node_modules', '.bin')) && existsSync(join(path, name)),
   )
   if (folder === undefined) return false
   // On Windows it is a script beside the packages that are installed globally.
   const led =
-    host.platform === 'win32' ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js') : join(folder, name)
+    hostFacts.platform === 'win32'
+      ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js')
+      : join(folder, name)
   return existsSync(led) && realpathSync(led) === realpathSync(program)
 }

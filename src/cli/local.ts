@@ -5,14 +5,14 @@ import { once } from '../base/once.ts'
  * loads the locks alone.
  */
 
-export type { Found } from '../config/find.ts'
-export type { FolderFiles, Survey } from '../config/folder.ts'
+export type { ConfigFile } from '../config/find-config.ts'
+export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
 export type { Examined, LocalConfig, Store, Voice } from '../embedded.ts'
-export type { Listening } from '../http/listen.ts'
+export type { RunningServer } from '../http/listen.ts'
 export type { Announcement } from '../locks/server-lock.ts'
-export type { Served } from '../rescue.ts'
+export type { ServerRuntime } from '../rescue.ts'
 export type { Runtime } from '../runtime.ts'
-export type { Readable } from '../storage/sqlite/check.ts'
+export type { ReadableTable } from '../storage/sqlite/check.ts'
 
 type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never
 

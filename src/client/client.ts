@@ -1,5 +1,6 @@
 import { WbError } from '../contract/errors.ts'
-import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
+import { limits } from '../contract/limits.ts'
+import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
 import { errorFromResponse, notARuntime, originOf } from './failure.ts'
 import type { Fetch, Incoming, Outgoing } from './fetch.ts'
@@ -49,11 +50,11 @@ export interface Client {
    * @throws WbError      when the runtime refused, with `requestId` in its facts
    * @throws Unreachable  when no runtime responded
    */
-  call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
-  /** Calls a list route page by page, and yields its items. */
-  items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
+  call<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): Promise<ReplyBody<T>>
+  /** Calls a list route page by page, with large pages unless `query.limit` is set, and yields its items. */
+  items<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
-  stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
+  stream<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
    * Calls a route for its event stream, and yields events from now on, or after a given event. It ends when
    * the runtime ends it; to continue, open it again after the last received event.
@@ -61,12 +62,16 @@ export interface Client {
    * @throws WbError      when the runtime refused
    * @throws Unreachable  when no runtime responded, or the connection broke
    */
-  events<T extends Route>(route: T, request: Request<T>, options?: EventOptions): AsyncGenerator<ServerEvent>
+  events<T extends Route>(
+    route: T,
+    request: ClientRequest<T>,
+    options?: EventOptions,
+  ): AsyncGenerator<ServerEvent>
   /** Sends any request, and returns any response, including errors. */
   raw(call: RawCall): Promise<Incoming>
 }
 
-type Item<T> = Reply<T> extends { items: (infer I)[] } ? I : never
+type Item<T> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
 
 /** Input of a request whose route type is unknown. */
 interface Parts {
@@ -79,7 +84,7 @@ const ignoredHeader = 'x-workbase-ignored'
 const eventStream = 'text/event-stream'
 
 /** Creates a client of one runtime. It reads no configuration or environment, and loads no schema. */
-export function connect(connection: Connection): Client {
+export function openClient(connection: Connection): Client {
   const base = connection.baseUrl.replace(/\/+$/, '')
 
   async function send(path: string, outgoing: Outgoing): Promise<Incoming> {
@@ -115,7 +120,7 @@ export function connect(connection: Connection): Client {
 
   async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
     yield* readPages(async cursor => {
-      const query: Record<string, unknown> = cursor === null ? { ...parts.query } : { ...parts.query, cursor }
+      const query = { limit: limits.pageMax, ...parts.query, cursor: cursor ?? undefined }
       return (await call(route, { ...parts, query }, options)) as Page
     })
   }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { member } from './access.ts'
 import { Message } from './conversations.ts'
 import type { ErrorCode } from './errors.ts'
-import { timestamp } from './fields.ts'
+import { isoTimestamp } from './fields.ts'
 import { ImageInput } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
@@ -65,7 +65,7 @@ export const turnEvents = {
   token: z.object({ delta: z.string() }),
   'token-reset': z.object({}),
   'tool-call': z.object({ toolCalls: z.array(ToolCall) }),
-  'tool-approval': z.object({ approvalId: z.uuid(), toolCall: ToolCall, expiresAt: timestamp }),
+  'tool-approval': z.object({ approvalId: z.uuid(), toolCall: ToolCall, expiresAt: isoTimestamp }),
   'tool-result': z.object({
     toolCallId: z.string(),
     name: z.string(),

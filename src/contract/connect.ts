@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { member } from './access.ts'
-import { timestamp } from './fields.ts'
+import { isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { countQuery } from './page.ts'
 import { route } from './route.ts'
@@ -60,7 +60,7 @@ export type Verification = z.output<typeof Verification>
 /** Tool call received through MCP. */
 export const TrafficEntry = z
   .object({
-    at: timestamp,
+    at: isoTimestamp,
     toolName: z.string(),
     outcome: z.enum(['success', 'failure', 'denied']),
     subjectType: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),

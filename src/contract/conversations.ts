@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { member, own } from './access.ts'
-import { knowledgeBaseIds } from './agents.ts'
+import { member, ownRecords } from './access.ts'
+import { sortedKnowledgeBaseIds } from './agents.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, timestamp } from './fields.ts'
+import { boundedText, isoTimestamp } from './fields.ts'
 import { ImageDescriptor } from './images.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 export const Conversation = z
@@ -15,8 +15,8 @@ export const Conversation = z
     conversationId: z.uuid(),
     title: z.string().nullable().meta({ description: 'derived from the first question if none was given' }),
     knowledgeBaseIds: z.array(z.uuid()),
-    createdAt: timestamp,
-    lastActivityAt: timestamp.meta({ description: 'time of the last question or answer' }),
+    createdAt: isoTimestamp,
+    lastActivityAt: isoTimestamp.meta({ description: 'time of the last question or answer' }),
   })
   .meta({ id: 'Conversation' })
 export type Conversation = z.output<typeof Conversation>
@@ -26,7 +26,7 @@ export const Message = z
     workspaceId: z.uuid(),
     chatId: z.uuid().meta({ description: 'the conversation' }),
     messageId: z.uuid(),
-    messageTs: timestamp,
+    messageTs: isoTimestamp,
     role: z.enum(['user', 'agent', 'system']),
     content: z.string().nullable(),
     tokenCount: z.int().nullable(),
@@ -49,12 +49,15 @@ const MessageVersion = z.object({
 })
 export type MessageVersion = z.output<typeof MessageVersion>
 
-const changeable = { title: boundedText(limits.conversationTitleChars).nullable(), knowledgeBaseIds }
+const changeable = {
+  title: boundedText(limits.conversationTitleChars).nullable(),
+  knowledgeBaseIds: sortedKnowledgeBaseIds,
+}
 
 const ConversationCreate = z.object({
   conversationId: z.uuid().optional(),
   title: changeable.title.default(null),
-  knowledgeBaseIds: knowledgeBaseIds.default([]),
+  knowledgeBaseIds: sortedKnowledgeBaseIds.default([]),
 })
 export type ConversationCreate = z.output<typeof ConversationCreate>
 
@@ -83,7 +86,7 @@ export const conversations = {
     summary: 'List the conversations of a workspace',
     access: member('read:chat'),
     query: conversationQuery,
-    replies: { 200: page(Conversation) },
+    replies: { 200: pageOfItems(Conversation) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   list: route({
@@ -92,7 +95,7 @@ export const conversations = {
     summary: 'List the conversations with an agent',
     access: member('read:chat'),
     query: conversationQuery,
-    replies: { 200: page(Conversation) },
+    replies: { 200: pageOfItems(Conversation) },
     errors: ['workspace_not_found', 'agent_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -125,7 +128,7 @@ export const conversations = {
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Delete a conversation with its messages and attachments',
-    access: own('read:chat', 'write', 'manage'),
+    access: ownRecords('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors,
   }),
@@ -138,7 +141,7 @@ export const messages = {
     summary: 'List the messages of a conversation',
     access: member('read:chat'),
     query: pageQuery,
-    replies: { 200: page(Message) },
+    replies: { 200: pageOfItems(Message) },
     errors: [...errors, 'invalid_cursor'],
   }),
   show: route({

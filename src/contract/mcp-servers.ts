@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, secretRef, timestamp } from './fields.ts'
+import { boundedText, isoTimestamp, secretRef } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { endpointUrl } from './services/fields.ts'
 
@@ -44,8 +44,8 @@ export const McpServer = z
     workspaceId: z.uuid(),
     mcpServerId: z.uuid(),
     ...fields,
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'McpServer' })
 export type McpServer = z.output<typeof McpServer>
@@ -136,7 +136,7 @@ export type SignInBegin = z.output<typeof SignInBegin>
 const PendingSignIn = z.object({
   authorizationUrl: z.string(),
   state: z.string(),
-  expiresAt: timestamp,
+  expiresAt: isoTimestamp,
 })
 export type PendingSignIn = z.output<typeof PendingSignIn>
 
@@ -151,7 +151,7 @@ export const McpSignIn = z
   .object({
     signedIn: z.boolean(),
     scopes: z.array(z.string()).nullable(),
-    expiresAt: timestamp.nullable(),
+    expiresAt: isoTimestamp.nullable(),
     canRefresh: z.boolean(),
   })
   .meta({ id: 'McpSignIn' })
@@ -167,7 +167,7 @@ export const mcpServers = {
     summary: 'List MCP servers',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(McpServer) },
+    replies: { 200: pageOfItems(McpServer) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -218,7 +218,7 @@ export const mcpServers = {
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/tools',
     summary: 'List the tools of an MCP server',
     description:
-      'The tools that a server offers when it is first heard are accepted; one that is new or that changes later waits for a review. Answers 200 whether or not the server can be reached; `error` has the reason.',
+      'The tools that a server offers when it first answers are accepted. New and changed tools need a review. Answers 200 whether or not the server can be reached; `error` has the reason.',
     access: member(null),
     replies: { 200: McpServerTools },
     errors,

@@ -20,6 +20,6 @@ export const pageQuery = z.object({
 
 export type PageQuery = z.output<typeof pageQuery>
 
-export function page<T extends z.ZodType>(item: T) {
+export function pageOfItems<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
 }

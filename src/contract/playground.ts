@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
 import { boundedText } from './fields.ts'
-import { storeFaults } from './knowledge.ts'
+import { storeErrors } from './knowledge.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
@@ -90,7 +90,7 @@ export const playground = {
       'workspace_not_found',
       'unsupported_workspace_kind',
       'invalid_playground_command',
-      ...storeFaults,
+      ...storeErrors,
     ],
   }),
 }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { boundedText, filter, timestamp } from './fields.ts'
+import { boundedText, filter, isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { countQuery } from './page.ts'
 import { route } from './route.ts'
@@ -10,7 +10,7 @@ export const PolicyDecision = z
   .object({
     workspaceId: z.uuid(),
     auditDay: z.iso.date(),
-    ts: timestamp,
+    ts: isoTimestamp,
     decisionId: z.uuid(),
     principalId: z.string().nullable(),
     knowledgeBaseId: z.string(),

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { principalId, timestamp } from './fields.ts'
+import { isoTimestamp, principalId } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { roles } from './scopes.ts'
 
@@ -13,8 +13,8 @@ export const Principal = z
     label: z.string().nullable(),
     attributes: z.record(z.string(), z.string()),
     role: z.enum(roles),
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'Principal' })
 export type Principal = z.output<typeof Principal>
@@ -54,7 +54,7 @@ export const principals = {
     summary: 'List principals',
     access: needs('manage:access'),
     query: pageQuery,
-    replies: { 200: page(Principal) },
+    replies: { 200: pageOfItems(Principal) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({

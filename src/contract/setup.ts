@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { open, settingUp } from './access.ts'
+import { openToAll, setupOnly } from './access.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
@@ -37,7 +37,7 @@ export const setup = {
     summary: 'Show the state of the setup',
     description:
       'Returns which parts of the runtime are set up. It never returns a secret. `managedEnv.path` is null for callers who are not operators.',
-    access: open,
+    access: openToAll,
     replies: {
       200: z.object({
         setupComplete: z.boolean(),
@@ -57,7 +57,7 @@ export const setup = {
     summary: 'Set provider keys in the data directory',
     description:
       'Writes variables into a file of the data directory. Variables that are not sent stay as they are, and empty values are skipped. They take effect after a restart.',
-    access: settingUp,
+    access: setupOnly,
     body: {
       kind: 'json',
       schema: z.object({
@@ -81,7 +81,7 @@ export const setup = {
     method: 'POST',
     path: '/setup/restart',
     summary: 'Restart the runtime with its current configuration',
-    access: settingUp,
+    access: setupOnly,
     replies: { 202: z.object({ ok: z.literal(true), note: z.string() }) },
     errors: ['setup_restart_unavailable'],
     audit: 'setup.restart',
@@ -98,7 +98,7 @@ export const rescue = {
     method: 'GET',
     path: '/healthz',
     summary: 'Show why the runtime cannot serve requests',
-    access: open,
+    access: openToAll,
     replies: { 503: degraded },
     errors: [],
   }),
@@ -106,7 +106,7 @@ export const rescue = {
     method: 'GET',
     path: '/readyz',
     summary: 'Show why the runtime cannot serve requests',
-    access: open,
+    access: openToAll,
     replies: { 503: degraded },
     errors: [],
   }),

@@ -1,17 +1,17 @@
-import type { Form, Route } from '../contract/route.ts'
-import type { Shared } from './exchange.ts'
-import type { Read } from './input.ts'
+import type { PendingForm, Route } from '../contract/route.ts'
+import type { AppContext } from './exchange.ts'
+import type { ValidatedInput } from './input-reader.ts'
 
 /** Time in milliseconds after which the caller of a request with a slow body is authorized again. */
 export const confirmAfterMs = 1_000
 
 /** Wraps a streamed body: the caller is authorized again while the handler reads it. */
 export function withConfirmedBody(
-  { clock }: Shared,
+  { clock }: AppContext,
   { body }: Route,
-  input: Read['input'],
+  input: ValidatedInput['input'],
   confirm: () => Promise<unknown>,
-): Read['input'] {
+): ValidatedInput['input'] {
   async function* confirmed(lines: AsyncIterable<unknown>) {
     let askedAt = clock.now()
     for await (const line of lines) {
@@ -22,7 +22,7 @@ export function withConfirmedBody(
       yield line
     }
   }
-  const confirmedForm = (form: Form<object>): Form<object> => ({
+  const confirmedForm = (form: PendingForm<object>): PendingForm<object> => ({
     receive(use) {
       const askedAt = clock.now()
       return form.receive(async upload => {
@@ -32,6 +32,6 @@ export function withConfirmedBody(
     },
   })
   if (body?.kind === 'ndjson') return { ...input, body: confirmed(input.body as AsyncIterable<unknown>) }
-  if (body?.kind === 'multipart') return { ...input, body: confirmedForm(input.body as Form<object>) }
+  if (body?.kind === 'multipart') return { ...input, body: confirmedForm(input.body as PendingForm<object>) }
   return input
 }

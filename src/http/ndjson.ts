@@ -2,16 +2,16 @@ import type { Buffer as Bytes } from 'node:buffer'
 import { splitLines } from '../base/split-lines.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Line } from '../contract/route.ts'
-import { chunksOf, type Source } from './body.ts'
-import type { BodyHold } from './body-memory.ts'
-import type { Decoded } from './decode.ts'
+import type { NdjsonLine } from '../contract/route.ts'
+import type { BodyReservation } from './body-memory.ts'
+import type { DecodedBody } from './decoder.ts'
+import { type BodySource, readChunks } from './request-bytes.ts'
 
 export interface LinesParts {
-  readonly source: Source | null
-  readonly decode: (bytes: Bytes) => Decoded | Promise<Decoded>
+  readonly source: BodySource | null
+  readonly decode: (bytes: Bytes) => DecodedBody | Promise<DecodedBody>
   readonly limitBytes: number
-  readonly hold: BodyHold
+  readonly hold: BodyReservation
 }
 
 /**
@@ -24,14 +24,14 @@ export interface LinesParts {
  * @throws payload_too_large  when the body is larger than allowed; earlier lines were yielded
  * @throws overloaded         when the memory for bodies is used up; earlier lines were yielded
  */
-export async function* readLines(parts: LinesParts): AsyncGenerator<Line<unknown>, void, undefined> {
+export async function* readLines(parts: LinesParts): AsyncGenerator<NdjsonLine<unknown>, void, undefined> {
   const { source, decode, limitBytes, hold } = parts
   const given: number[] = []
   let givenBytes = 0
   let line = 0
   try {
     const onChunk = (bytes: number) => hold.resize(givenBytes + bytes)
-    for await (const lineBytes of splitLines(chunksOf(source, limitBytes), { onChunk })) {
+    for await (const lineBytes of splitLines(readChunks(source, limitBytes), { onChunk })) {
       const bytes = Buffer.from(lineBytes.buffer, 0, lineBytes.byteLength)
       line++
       if (isBlank(bytes)) continue
@@ -45,7 +45,11 @@ export async function* readLines(parts: LinesParts): AsyncGenerator<Line<unknown
   }
 }
 
-async function readLine(bytes: Bytes, line: number, decode: LinesParts['decode']): Promise<Line<unknown>> {
+async function readLine(
+  bytes: Bytes,
+  line: number,
+  decode: LinesParts['decode'],
+): Promise<NdjsonLine<unknown>> {
   try {
     return { line, value: (await decode(bytes)).value }
   } catch (error) {

@@ -1,11 +1,11 @@
 import { lstatSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import { isInTheClear } from '../base/loopback.ts'
-import { isOurs, writePrivately } from '../base/private-file.ts'
+import { isUnencryptedRemote } from '../base/loopback.ts'
+import { isOwnedAndUnshared, writePrivateFile } from '../base/private-file.ts'
 import { isBusy } from '../storage/sqlite/connection.ts'
 import Database from '../storage/sqlite/driver.ts'
-import { unwritable } from '../storage/sqlite/faults.ts'
+import { unwritableFolder } from '../storage/sqlite/faults.ts'
 import { holdExclusively } from './exclusive-lock.ts'
 
 /** Address and process of the running `wb serve` of a data directory. */
@@ -46,9 +46,9 @@ export function takeServerLock(dataDir: string): Taken {
     lock: {
       announce(announcement) {
         try {
-          writePrivately(path, `${JSON.stringify(announcement)}\n`)
+          writePrivateFile(path, `${JSON.stringify(announcement)}\n`)
         } catch (error) {
-          throw unwritable(error)
+          throw unwritableFolder(error)
         }
       },
       release() {
@@ -75,7 +75,7 @@ function lockedIn(dataDir: string): Database.Database | undefined {
     return lock
   } catch (error) {
     lock?.close()
-    throw unwritable(error)
+    throw unwritableFolder(error)
   }
 }
 
@@ -120,7 +120,7 @@ function openForReading(path: string): Database.Database | undefined {
 function readAnnouncement(dataDir: string): Announcement | undefined {
   const path = join(dataDir, announcementName)
   try {
-    if (!isOurs(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
+    if (!isOwnedAndUnshared(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
     const { url, pid, startedAt, certificate } = JSON.parse(
       readFileSync(path, 'utf8'),
     ) as Partial<Announcement>
@@ -133,7 +133,7 @@ function readAnnouncement(dataDir: string): Announcement | undefined {
 
 function isPlainAndOurs(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false })
-  return stats?.isFile() === true && isOurs(stats)
+  return stats?.isFile() === true && isOwnedAndUnshared(stats)
 }
 
 /**
@@ -142,7 +142,7 @@ function isPlainAndOurs(path: string): boolean {
 function isAddress(text: unknown): text is string {
   if (typeof text !== 'string' || !URL.canParse(text)) return false
   const url = new URL(text)
-  return /^https?:$/.test(url.protocol) && (!isInTheClear(url) || isOwnAddress(url.hostname))
+  return /^https?:$/.test(url.protocol) && (!isUnencryptedRemote(url) || isOwnAddress(url.hostname))
 }
 
 function isOwnAddress(hostname: string): boolean {

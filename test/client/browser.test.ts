@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { build } from 'esbuild'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { collect, connect } from '../../src/client/client.ts'
+import { collect, openClient } from '../../src/client/client.ts'
 import { webFetch } from '../../src/client/web-fetch.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { jobs } from '../../src/contract/jobs.ts'
@@ -55,7 +55,7 @@ async function serving(answer: { status: number; type?: string; body: string; lo
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { asked, server, client: connect({ baseUrl, fetch: webFetch(fetch) }) }
+  return { asked, server, client: openClient({ baseUrl, fetch: webFetch(fetch) }) }
 }
 
 const place = { workspaceId: 'w', knowledgeBaseId: 'k' }

@@ -9,7 +9,7 @@ import { Unreachable } from '../../src/client/unreachable.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { makeBase } from '../harness/place.ts'
 import { withWrongSecret } from '../harness/wrong-secret.ts'
@@ -159,7 +159,9 @@ beforeAll(async () => {
 })
 
 /** A workspace beside that server, and a key of it. */
-async function roomWithKey(body: Request<typeof apiKeys.create>['body']): Promise<Room & { secret: string }> {
+async function roomWithKey(
+  body: ClientRequest<typeof apiKeys.create>['body'],
+): Promise<Room & { secret: string }> {
   const room = await roomAt(shared, server)
   const { workspaceId } = room
   const { plaintext } = await room.call(apiKeys.create, { params: { workspaceId }, body })
@@ -236,7 +238,7 @@ describe('wb audit list', () => {
         'admin (key)',
         'auth.api_denied',
         'denied',
-        'this operation is for subjects of the whole runtime',
+        'this operation needs access to the whole runtime',
       ])
   })
 

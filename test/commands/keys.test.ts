@@ -23,7 +23,7 @@ import {
   parsePastTime,
 } from '../../src/cli/terminal/duration.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place, type Room, roomAt, runProgram, type Served, serveClosed } from './wb.ts'
@@ -238,7 +238,7 @@ const room = () => roomAt(shared, server)
 async function minted(
   { call, workspaceId }: Room,
   label: string,
-  fields: Partial<Request<typeof apiKeys.create>['body']> = {},
+  fields: Partial<ClientRequest<typeof apiKeys.create>['body']> = {},
 ): Promise<{ key: ApiKey; plaintext: string }> {
   return call(apiKeys.create, { params: { workspaceId }, body: { label, ...fields } })
 }

@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Client, connect } from '../../src/client/client.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { runInProcess } from '../harness/in-process.ts'
 import { makeWorkspace } from '../harness/place.ts'
@@ -140,7 +140,7 @@ function served(
 ): Served {
   const url = String(ready.url)
   const call: Client['call'] = (route, request, options) =>
-    connect({ baseUrl: url, fetch, headers: credential(env) }).call(route, request, options)
+    openClient({ baseUrl: url, fetch, headers: credential(env) }).call(route, request, options)
   return { url, pid: Number(ready.pid), ready, call, ...lifetime }
 }
 

@@ -11,7 +11,7 @@ import {
 import { networkInterfaces, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { writePrivately } from '../../src/base/private-file.ts'
+import { writePrivateFile } from '../../src/base/private-file.ts'
 import { findServer, type ServerLock, takeServerLock } from '../../src/locks/server-lock.ts'
 
 const umask = process.umask()
@@ -51,7 +51,7 @@ describe('the announcement of a server [security rule 6]', () => {
     const here = join(folder, 'here')
     const lock = held(other)
     held(here).release()
-    writePrivately(join(here, 'serve.json'), JSON.stringify(announcement))
+    writePrivateFile(join(here, 'serve.json'), JSON.stringify(announcement))
     rmSync(join(here, 'serve.lock'))
     symlinkSync(join(other, 'serve.lock'), join(here, 'serve.lock'))
     expect(findServer(here)).toBeUndefined()
@@ -85,7 +85,7 @@ describe('a private file', () => {
     const target = join(folder, 'target')
     writeFileSync(target, 'before')
     symlinkSync(target, `${path()}.${process.pid}`)
-    writePrivately(path(), 'text')
+    writePrivateFile(path(), 'text')
     expect(readFileSync(target, 'utf8')).toBe('before')
     expect(lstatSync(path()).isFile()).toBe(true)
   })
@@ -94,7 +94,7 @@ describe('a private file', () => {
     const draft = `${path()}.${process.pid}`
     writeFileSync(draft, 'half', { mode: 0o644 })
     linkSync(draft, join(folder, 'second'))
-    writePrivately(path(), 'text')
+    writePrivateFile(path(), 'text')
     expect(readFileSync(path(), 'utf8')).toBe('text')
     expect(readFileSync(join(folder, 'second'), 'utf8')).toBe('half')
     expect(statSync(path()).mode & 0o777).toBe(0o600)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { clients } from '../harness/identity-provider.ts'
 import { until } from '../harness/runtime.ts'
@@ -282,7 +282,7 @@ test('tokens are stored sealed, and are deleted with their server', async () => 
   const { as, ann, path, server, dataDir } = stage
   await stage.signIn(ann, 'ann')
   await as(ann, `GET ${path}/tools`)
-  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   const rows = () =>
     store.rows.list(tables.mcpSignIns, { index: 'byWorkspace', prefix: [stage.workspaceId], limit: 9 })
   const [stored] = await rows()
@@ -299,7 +299,7 @@ test('tokens of one caller do not open for another', async () => {
   const { as, ann, bob, path, dataDir } = stage
   await stage.signIn(ann, 'ann')
   await stage.signIn(bob, 'bob')
-  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   const prefix = [stage.workspaceId]
   const [one, other] = await store.rows.list(tables.mcpSignIns, { index: 'byWorkspace', prefix, limit: 9 })
   await store.rows.atomic([

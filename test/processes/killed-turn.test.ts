@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type Client, connect } from '../../src/client/client.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
 import { chat, type TurnEvent } from '../../src/contract/chat.ts'
 import { type Conversation, messages } from '../../src/contract/conversations.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { llmServices } from '../../src/contract/services.ts'
 import { type Place, place, type Served } from '../commands/wb.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
@@ -13,7 +13,7 @@ import { imageBytes, imageOf } from '../harness/images.ts'
 import { makeWorkspace } from '../harness/place.ts'
 
 function clientOf({ url }: Served): Client {
-  return connect({ baseUrl: url, fetch })
+  return openClient({ baseUrl: url, fetch })
 }
 
 /** A conversation with an agent of a server, whose model is a fake and one of whose tools never answers. */
@@ -41,7 +41,7 @@ async function begun(here: Place) {
 async function killedAt(
   { server, client, conversation: params }: Awaited<ReturnType<typeof begun>>,
   isDue: (event: TurnEvent) => boolean,
-  body: Request<typeof chat.stream>['body'] = { content: 'first' },
+  body: ClientRequest<typeof chat.stream>['body'] = { content: 'first' },
 ): Promise<void> {
   const read = async () => {
     for await (const event of client.events(chat.stream, { params, body }))

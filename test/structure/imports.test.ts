@@ -73,7 +73,7 @@ const owners: Record<string, readonly string[]> = {
 /** What reads the world or makes a capability, and where it may stand. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/cli/node-io.ts']],
-  [/\bas Visibility\b/, ['src/access/visibility.ts']],
+  [/\bas Visibility\b/, ['src/access/full-visibility.ts']],
   [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
   [/AbortSignal\.timeout\(/, []],

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { idOf, makeWorkspace } from './fixtures.ts'
@@ -87,7 +87,7 @@ describe('conversations', () => {
       await make(list, { title: 'Refunds abroad, by window' }),
       await make(list, { title: 'Opening hours' }),
     ]
-    const { rows, close } = await openEmbedded({ path: `${wire.serving.dataDir}/workbase.db` })
+    const { rows, close } = await openEmbeddedStore({ path: `${wire.serving.dataDir}/workbase.db` })
     for (const [id, at] of [
       [third, 1],
       [first, 2],

@@ -56,7 +56,7 @@ const namingWords = new Set(
 )
 
 /** State of the current line. */
-interface Line {
+interface LineState {
   isStart: boolean
   /** No text has followed the head of the line. */
   isBlank: boolean
@@ -67,7 +67,7 @@ interface Line {
   isTechnical: boolean
 }
 
-const newLine = (): Line => ({
+const newLine = (): LineState => ({
   isStart: true,
   isBlank: true,
   hasWord: false,
@@ -75,8 +75,8 @@ const newLine = (): Line => ({
   isTechnical: false,
 })
 
-/** Where a run of citations stands. */
-interface Place {
+/** Surroundings of a run of citations. */
+interface RunSurroundings {
   /** The line is not indented code, and nothing before suggests a formula. */
   readonly isProse: boolean
   /** It follows a word or bracket directly, like an array index. */
@@ -88,15 +88,15 @@ interface Place {
 }
 
 /** Length of a piece of the input, and the text that replaces it, if any. */
-interface Step {
+interface ReadStep {
   readonly length: number
   readonly text?: string
 }
 
 /**
- * Reads an answer in Markdown as it comes: gathers the passages that it cites, writes citations as `[1]`, and removes
- * invented ones. A number is removed only where it stands like a citation and is close to the numbers in use. All else
- * stays as it is: code, formulas, links, years, ranges and lists.
+ * Reads a streamed answer in Markdown: collects the passages that it cites, writes citations as `[1]`, and removes
+ * invented ones. A number is removed only if it looks like a citation and is close to the numbers in use. Everything else
+ * stays unchanged: code, formulas, links, years, ranges and lists.
  */
 export class CitationReader {
   readonly #citations: Citations
@@ -153,7 +153,7 @@ export class CitationReader {
   }
 
   /** Returns undefined if the next step depends on text that has not arrived. */
-  #step(text: string, at: number, isEnd: boolean): Step | undefined {
+  #step(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (this.#line.isStart) return this.#readLineHead(text, at, isEnd)
     const next = text[at]!
     if (next === '\n') return this.#endLine()
@@ -169,7 +169,7 @@ export class CitationReader {
     return { length: matchAt(plain, text, at)![0].length }
   }
 
-  #endLine(): Step {
+  #endLine(): ReadStep {
     if (this.#line.isBlank) this.#endParagraph()
     this.#line = newLine()
     return { length: 1 }
@@ -180,7 +180,7 @@ export class CitationReader {
     if (!codeElements.ofBlock.test(this.#formula?.slice(2) ?? '')) this.#formula = undefined
   }
 
-  #readLineHead(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readLineHead(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (!isEnd && matchAt(begunLineHead, text, at)) return undefined
     const head = matchAt(lineHead, text, at)![0]
     const from = at + head.length
@@ -213,7 +213,7 @@ export class CitationReader {
   }
 
   /** A code span ends at as many backticks as it begins with, or with its paragraph or list item. */
-  #readBackticks(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readBackticks(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     const marks = matchAt(backticks, text, at)![0]
     if (at + marks.length === text.length && marks.length < backticksMax && !isEnd) return undefined
     if (this.#span === marks) this.#span = undefined
@@ -225,7 +225,7 @@ export class CitationReader {
    * A formula stands between `$$`, `\[` and `\]`, `\(` and `\)`, or `\begin` and `\end`; it ends with its paragraph at
    * the latest.
    */
-  #readFormulaMark(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readFormulaMark(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (at + 1 === text.length && !isEnd) return undefined
     const named = matchAt(command, text, at)?.[0]
     if (named && at + named.length === text.length && named.length < '\\begin'.length && !isEnd)
@@ -242,7 +242,7 @@ export class CitationReader {
     return { length: mark.length }
   }
 
-  #readTag(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readTag(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     const [whole, slash, name] = (matchAt(tag, text, at) ?? ['<', '', '']) as [string, string, string]
     if (at + whole.length === text.length && !isEnd && name.length < 10) return undefined
     const element = name.toLowerCase()
@@ -254,7 +254,7 @@ export class CitationReader {
     return { length: whole.length }
   }
 
-  #readRun(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readRun(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (!isEnd && matchAt(begunRun, text, at)) return undefined
     const [whole, blanks, groups] = matchAt(run, text, at) as unknown as [string, string, string]
     if (groups === '') return { length: whole.length || 1 }
@@ -272,11 +272,11 @@ export class CitationReader {
   }
 
   /** @returns the groups with known citations as `[1]` and without invented ones */
-  #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: Place): string {
+  #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: RunSurroundings): string {
     const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.of(number))
-    const hasKnown = [...groups.matchAll(groupAnywhere)].some(([group]) => areKnown(numbersOf(group)))
+    const hasKnown = [...groups.matchAll(groupAnywhere)].some(([group]) => areKnown(citedNumbers(group)))
     const text = groups.replace(groupAnywhere, group => {
-      const numbers = numbersOf(group)
+      const numbers = citedNumbers(group)
       const isIndex = isAttached && /^\[\d/.test(group)
       if (areKnown(numbers)) {
         if ((isIndex || isArray) && numbers.length > 1) return group
@@ -293,7 +293,7 @@ export class CitationReader {
   /** @param isLikely  the group stands like a citation. With a dagger it is one anywhere. */
   #isInvented(group: string, isLikely: boolean): boolean {
     const { last } = this.#citations
-    const [number, ...others] = numbersOf(group)
+    const [number, ...others] = citedNumbers(group)
     if (last === 0 || number! <= last || others.length > 0 || group.startsWith('[^')) return false
     return group.includes('†') || (isLikely && number! <= last + inventedMax)
   }
@@ -312,8 +312,8 @@ function canPrecedeCitation(before: string): boolean {
   return !opensValue.test(before) && !stopwords.has(word) && !namingWords.has(word)
 }
 
-/** `[1-3, 5]` is 1, 2, 3 and 5. A range that is no range of passages has a number that no passage has. */
-function numbersOf(group: string): number[] {
+/** Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. An invalid range has a number that no passage has. */
+function citedNumbers(group: string): number[] {
   const [listed] = group.slice(1, -1).replace('^', '').split('†')
   return listed!.split(/[,;]/).flatMap(each => {
     const [from, to = from] = each.split(/[-–]/).map(Number) as [number, number?]

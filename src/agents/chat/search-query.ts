@@ -62,7 +62,7 @@ function questionIn([question]: PastTurn['rows']): string | undefined {
   return content && !isSmallTalk(content) ? content : undefined
 }
 
-function goesOn(question: string, [, ...rest]: readonly string[]): boolean {
+function continuesTopic(question: string, [, ...rest]: readonly string[]): boolean {
   if (beginning.test(question)) return true
   return sharedBeginning.test(question) && rest.some(word => stopwords.has(word))
 }
@@ -71,7 +71,7 @@ function isFollowUp(question: string): boolean {
   const all = words(question)
   if (ordinal.test(question)) return true
   if (terms(question).length === 0 || (all.length <= detailWords && detail.test(question.trim()))) return true
-  if (all.length <= shortWords && goesOn(question.trim(), all)) return true
+  if (all.length <= shortWords && continuesTopic(question.trim(), all)) return true
   const spoken = question.match(/[\p{L}\p{N}]+/gu) ?? []
   const at = spoken.findIndex(word => word !== 'IT' && pronouns.has(word.toLowerCase()))
   if (at === -1) return false

@@ -10,27 +10,27 @@ export interface QueueLimits {
 
 export interface AdmissionLimits {
   /** Maximum number of tasks that run at the same time. */
-  readonly atOnce: number
+  readonly runningMax: number
   /** Limits for tokens with the mark of this store, which only its issued tokens have. */
   readonly marked: QueueLimits
   /** Limits for all other tokens. */
   readonly unmarked: QueueLimits
   /** Limits for the creation of tokens. */
-  readonly mints: QueueLimits
+  readonly creations: QueueLimits
 }
 
 /** Queue and client of a task. */
-export interface Turn {
-  readonly queue: Exclude<keyof AdmissionLimits, 'atOnce'>
+export interface AdmissionTask {
+  readonly queue: Exclude<keyof AdmissionLimits, 'runningMax'>
   readonly client: string
 }
 
 /** Default limits. Work uses at most half the cores, so the other half can answer verified callers. */
 const defaults: AdmissionLimits = {
-  atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
+  runningMax: Math.max(1, Math.floor(availableParallelism() / 2)),
   marked: { waitingMax: 512, waitingPerClientMax: 64 },
   unmarked: { waitingMax: 512, waitingPerClientMax: 16 },
-  mints: { waitingMax: 512, waitingPerClientMax: 64 },
+  creations: { waitingMax: 512, waitingPerClientMax: 64 },
 }
 
 /**
@@ -41,18 +41,18 @@ const defaults: AdmissionLimits = {
  * @see docs/security.md#rule-10
  */
 export class Admission {
-  readonly #atOnce: number
-  readonly #queues: Readonly<Record<Turn['queue'], FairQueue>>
+  readonly #runningMax: number
+  readonly #queues: Readonly<Record<AdmissionTask['queue'], FairQueue>>
   #running = 0
-  #isMintNext = false
+  #isCreationNext = false
 
   constructor(limits: Partial<AdmissionLimits> = {}) {
-    const { atOnce, marked, unmarked, mints } = { ...defaults, ...limits }
-    this.#atOnce = atOnce
+    const { runningMax, marked, unmarked, creations } = { ...defaults, ...limits }
+    this.#runningMax = runningMax
     this.#queues = {
       marked: new FairQueue(marked),
       unmarked: new FairQueue(unmarked),
-      mints: new FairQueue(mints),
+      creations: new FairQueue(creations),
     }
   }
 
@@ -61,29 +61,31 @@ export class Admission {
    *
    * @throws rate_limited  when too many tasks wait, of this client or in the queue
    */
-  async run<T>({ queue, client }: Turn, work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#atOnce) this.#running++
+  async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
+    if (this.#running < this.#runningMax) this.#running++
     else await this.#queues[queue].turn(client)
     try {
       return await work()
     } finally {
-      if (!this.#next()) this.#running--
+      if (!this.#startNext()) this.#running--
     }
   }
 
   /** Starts the next waiting task in a free slot. Returns false if none waits. */
-  #next(): boolean {
-    const isMintNext = this.#isMintNext
-    this.#isMintNext = !isMintNext
-    return isMintNext ? this.#mint() || this.#check() : this.#check() || this.#mint()
+  #startNext(): boolean {
+    const isCreationNext = this.#isCreationNext
+    this.#isCreationNext = !isCreationNext
+    return isCreationNext
+      ? this.#startCreation() || this.#startCheck()
+      : this.#startCheck() || this.#startCreation()
   }
 
-  #check(): boolean {
+  #startCheck(): boolean {
     return this.#queues.marked.next() || this.#queues.unmarked.next()
   }
 
-  #mint(): boolean {
-    return this.#queues.mints.next()
+  #startCreation(): boolean {
+    return this.#queues.creations.next()
   }
 }
 

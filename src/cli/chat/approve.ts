@@ -1,5 +1,5 @@
 import type { Approval, TurnEvent } from '../../contract/chat.ts'
-import { choose, type Prompts } from '../terminal/ask.ts'
+import { choose, type PromptStreams } from '../terminal/ask.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
@@ -54,7 +54,7 @@ export async function* approving({ send, ask, decide }: Approving): AsyncGenerat
 export async function askApproval(
   { arguments: given, name }: { readonly arguments: string; readonly name: string },
   agent: string,
-  { io, output }: { io: Prompts; output: Output },
+  { io, output }: { io: PromptStreams; output: Output },
   late: AbortSignal,
 ): Promise<Approval['decision']> {
   output.warn(`  ${plainLine(agent)} wants to use ${plainLine(name)} with`)

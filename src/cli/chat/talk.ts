@@ -8,7 +8,7 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
-import { readChunks } from '../documents/chunks.ts'
+import { readDocumentChunks } from '../documents/chunks.ts'
 import { conversationName } from '../find/conversation.ts'
 import { listKnowledgeBases } from '../find/resolve.ts'
 import { findPassages, type Passage } from '../passages/find-passages.ts'
@@ -18,7 +18,6 @@ import { markdownOf } from './exported.ts'
 import type { ChatPort, Choice, Say } from './port.ts'
 
 const passagesFound = 5
-const query = { limit: limits.pageMax }
 
 type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
@@ -135,7 +134,7 @@ export class Talk implements ChatPort {
       return []
     }
     const params = { ...this.#ofAgent, conversationId }
-    return collect(this.client.items(messages.list, { params, query }))
+    return collect(this.client.items(messages.list, { params }))
   }
 
   async exported(): Promise<string | undefined> {
@@ -175,7 +174,7 @@ export class Talk implements ChatPort {
     const document = await this.client.call(documents.show, { params })
     let before = ''
     let text: string | undefined
-    for await (const chunk of readChunks(this.client, document)) {
+    for await (const chunk of readDocumentChunks(this.client, document)) {
       const said = chunk.text ?? ''
       if (text !== undefined) return { text, around: [before, said] as const }
       if (chunk.id === chunkId) text = said
@@ -202,7 +201,7 @@ export class Talk implements ChatPort {
 
   async models(): Promise<Choice[]> {
     const { workspaceId, llmServiceId: bound } = this.agent
-    const all = await collect(this.client.items(llmServices.list, { params: { workspaceId }, query }))
+    const all = await collect(this.client.items(llmServices.list, { params: { workspaceId } }))
     return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
       id,
       name: modelName,
@@ -243,7 +242,7 @@ export class Talk implements ChatPort {
   }
 
   async conversations(search: string): Promise<Choice[]> {
-    const found = { ...query, sort: 'activity' as const, ...(search !== '' && { q: search }) }
+    const found = { sort: 'activity' as const, ...(search !== '' && { q: search }) }
     const items = this.client.items(conversations.list, { params: this.#ofAgent, query: found })
     return (await collect(items)).map(one => ({
       id: one.conversationId,

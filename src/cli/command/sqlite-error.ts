@@ -1,4 +1,4 @@
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { shellWord } from '../../base/shell-word.ts'
 
 /** Matches the path of the driver's native module in error messages of Node and the driver. */
@@ -8,7 +8,7 @@ const nativePart =
  * True if this Node loads a prebuilt SQLite. npm would still try to compile it, and remove it when that
  * fails.
  */
-const needsNoScripts = host.napiVersion >= 10
+const needsNoScripts = hostFacts.napiVersion >= 10
 const missingDriver = /^Cannot find module 'better-sqlite3/
 
 /**
@@ -19,7 +19,7 @@ export function explainSqliteError(error: unknown): { message: string; next: str
   const { folder, driver } = nativePart.exec(text)?.groups ?? {}
   if (folder !== undefined)
     return {
-      message: `SQLite is not compiled for this Node (v${host.nodeVersion}, ${host.platform}-${host.architecture}).`,
+      message: `SQLite is not compiled for this Node (v${hostFacts.nodeVersion}, ${hostFacts.platform}-${hostFacts.architecture}).`,
       next: [
         `cd ${shellWord(folder)} && npm rebuild ${driver}`,
         'With npm 12 or later, run npm install-scripts approve better-sqlite3 there first.',

@@ -1,4 +1,5 @@
-import { type Client, connect } from '../../client/client.ts'
+import { parseJson } from '../../base/parse-json.ts'
+import { type Client, openClient } from '../../client/client.ts'
 import { addressHint, errorFromResponse } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
@@ -8,7 +9,6 @@ import { type Announcement, findLocalServer } from '../local.ts'
 import { profileFlag } from '../settings/login-command.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { connectOverNetwork } from './over-network.ts'
-import { parseJson } from './raw-call.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
 import { withResponseTimeout } from './response-timeout.ts'
 
@@ -49,7 +49,7 @@ export async function findAuthMethods(
     const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
     if (server) return { ...(await askServer(profile, io, server)), isServer: true }
     return {
-      ...(await fetchAuthMethods(connect({ baseUrl, fetch: withResponseTimeout(fetch) }), profile)),
+      ...(await fetchAuthMethods(openClient({ baseUrl, fetch: withResponseTimeout(fetch) }), profile)),
       isServer: kind !== 'process',
     }
   } catch {
@@ -65,7 +65,7 @@ async function askServer(
   const { fetch, close } = connectOverNetwork(server, io, {})
   try {
     return await fetchAuthMethods(
-      connect({ baseUrl: server.url, fetch: withResponseTimeout(fetch) }),
+      openClient({ baseUrl: server.url, fetch: withResponseTimeout(fetch) }),
       profile,
     )
   } finally {

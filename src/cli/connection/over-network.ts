@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { packageVersion } from '../../base/package.ts'
 import type { Fetch } from '../../client/fetch.ts'
@@ -39,7 +39,7 @@ export function connectOverNetwork(
   const { fetch, close } = network({
     ...reaching(new URL(url), io),
     certificate,
-    userAgent: `workbase-cli/${packageVersion()} (${host.platform}; node v${host.nodeVersion})`,
+    userAgent: `workbase-cli/${packageVersion()} (${hostFacts.platform}; node v${hostFacts.nodeVersion})`,
     onRetry: wire && (retry => wire(formatRetry(retry))),
   })
   const logged = wire ? withRequestLog(fetch, wire, io.clock) : fetch

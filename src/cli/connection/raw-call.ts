@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import { type Client, collect, readPages } from '../../client/client.ts'
 import { errorFromResponse } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
@@ -75,15 +76,6 @@ function pageOf(path: string, text: string): { items: unknown[]; nextCursor: str
   if (typeof value === 'object' && value !== null && 'items' in value && Array.isArray(value.items))
     return { nextCursor: null, ...value, items: value.items }
   throw new UsageError(`${path} does not return pages`, ['leave out --pages'])
-}
-
-/** Parses JSON; returns undefined for invalid JSON. */
-export function parseJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 function withCursor(path: string, cursor: string): string {

@@ -2,7 +2,7 @@ import type { Fetch, Outgoing } from '../../client/fetch.ts'
 import type { Io } from '../io.ts'
 import {
   type Announcement,
-  type Found,
+  type ConfigFile,
   findLocalServer,
   hasNoStore,
   type LocalConfig,
@@ -133,6 +133,6 @@ function isRead({ method }: Outgoing): boolean {
 }
 
 /** Returns notes about configuration files in this folder that are not read. @see docs/security.md#rule-6 */
-export function untrustedConfigNotes({ untrusted }: Found): string[] {
+export function untrustedConfigNotes({ untrusted }: ConfigFile): string[] {
   return untrusted ? [`  ${untrustedFileMessage(untrusted)}:`, `    --config ${untrusted}`] : []
 }

@@ -1,4 +1,4 @@
-import { reachable } from '../../base/loopback.ts'
+import { connectableHost } from '../../base/loopback.ts'
 import type { Io } from '../io.ts'
 import { readConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -10,5 +10,5 @@ import type { Profile } from '../settings/profile.ts'
  */
 export async function configuredServerUrl(profile: Profile, io: Io): Promise<string> {
   const { publicOrigin, host, port } = (await readConfig(profile, io)).config.runtime
-  return publicOrigin ?? `http://${reachable(host)}:${port}`
+  return publicOrigin ?? `http://${connectableHost(host)}:${port}`
 }

@@ -1,5 +1,5 @@
-import { TimedOut, within } from '../../base/deadline.ts'
-import { type Client, connect } from '../../client/client.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { type Client, openClient } from '../../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
@@ -163,7 +163,7 @@ export class Session {
   }
 
   #connect(fetch: Fetch): Client {
-    return connect({
+    return openClient({
       baseUrl: '',
       signal: this.signal,
       onIgnored: names => this.#reportIgnored(names.filter(name => name !== fieldOfCommands)),
@@ -201,7 +201,7 @@ export class Session {
     const body = { refresh_token: refreshToken }
     const ask = (signal: AbortSignal) => this.anonymousClient.call(auth.deviceRefresh, { body }, { signal })
     try {
-      return await within(this.io.clock, renewalTimeoutMs, ask)
+      return await withTimeout(this.io.clock, renewalTimeoutMs, ask)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
       throw new Unreachable('the runtime does not renew this login in time', 'Try again.', { cause: error })

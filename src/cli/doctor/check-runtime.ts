@@ -1,6 +1,6 @@
 import { packageBuild, packageVersion } from '../../base/package.ts'
 import { shellWord } from '../../base/shell-word.ts'
-import { connect } from '../../client/client.ts'
+import { openClient } from '../../client/client.ts'
 import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operational } from '../../contract/operational.ts'
@@ -27,7 +27,7 @@ export type RuntimeEndpoint = Pick<ResolvedRuntime, 'kind' | 'baseUrl' | 'fetch'
 export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal): Promise<Finding> {
   const { baseUrl } = runtime
   try {
-    const ready = await connect(runtime).call(operational.ready, {}, { signal })
+    const ready = await openClient(runtime).call(operational.ready, {}, { signal })
     return ok(`${baseUrl} serves ${counted(ready.workspaces, 'workspace')}`)
   } catch (error) {
     const meant = runtime.kind === 'named' ? suggestAddress(baseUrl, error) : undefined
@@ -63,7 +63,7 @@ export async function checkVersion(
   server: Announcement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const { version, commit } = await connect(runtime).call(operational.version, {}, { signal })
+  const { version, commit } = await openClient(runtime).call(operational.version, {}, { signal })
   const own = packageVersion()
   const ownCommit = packageBuild()?.commit ?? 'unknown'
   const build = compareCommits(ownCommit, commit)

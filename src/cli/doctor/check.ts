@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { reportOf } from '../command/report.ts'
 
 /** Result of one check. */
@@ -53,7 +53,7 @@ export interface CheckRun {
 
 /** Runs a check with a time limit of {@link timeoutMs}. */
 export async function runCheck({ name, clock, signal, run, onTimeout }: CheckRun): Promise<Check[]> {
-  const found = await within(clock, timeoutMs, run, signal).catch(error => {
+  const found = await withTimeout(clock, timeoutMs, run, signal).catch(error => {
     signal.throwIfAborted()
     return error instanceof TimedOut && onTimeout ? onTimeout : findingFromError(error)
   })

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { count } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -50,7 +50,7 @@ export function clockSkewFinding(skew: ClockSkew | undefined, whose: string): Fi
   const mostMs = Math.abs(skew.ms) + skew.uncertainMs
   if (leastMs <= warnedMs) return ok(`within ${seconds(mostMs)} of ${whose}`)
   const detail = `this machine is ${seconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${whose}; set the clock that is wrong`
-  return (leastMs > failedMs ? failed : warning)(detail, settings[host.platform])
+  return (leastMs > failedMs ? failed : warning)(detail, settings[hostFacts.platform])
 }
 
 function seconds(ms: number): string {

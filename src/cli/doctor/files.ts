@@ -1,6 +1,6 @@
 import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
 import { loginsPath } from '../credentials/logins.ts'
@@ -67,7 +67,7 @@ export function checkSecretFiles({
   dataDir,
   settingsDir,
 }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
-  if (host.platform === 'win32') return [skipped('not checked on Windows')]
+  if (hostFacts.platform === 'win32') return [skipped('not checked on Windows')]
   const places = [
     join(dataDir, '.env'),
     join(dataDir, 'secrets'),
@@ -114,7 +114,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 function isOpenTo(mode: number, rights: number): boolean {
-  return host.platform !== 'win32' && (mode & rights) !== 0
+  return hostFacts.platform !== 'win32' && (mode & rights) !== 0
 }
 
 function isWritable(folder: string): boolean {

@@ -1,4 +1,4 @@
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import type { Examined } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
@@ -18,7 +18,7 @@ export function doctorJson(
 ): object {
   return {
     ok: checks.every(({ state }) => state !== 'failed'),
-    node: `v${host.nodeVersion}`,
+    node: `v${hostFacts.nodeVersion}`,
     dataDir,
     server: server ? { url: server.url, pid: server.pid, startedAt: server.startedAt, ready: isReady } : null,
     config: { path: configPath, problems, warnings },

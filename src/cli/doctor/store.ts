@@ -1,11 +1,11 @@
 import { shellWord } from '../../base/shell-word.ts'
-import type { Announcement, Examined, Readable } from '../local.ts'
+import type { Announcement, Examined, ReadableTable } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { type Check, type Finding, failed, findingFromError, ok, warning } from './check.ts'
 
 /** Examines the store. A store that cannot be read is reported as a finding. */
-export async function checkStore(
+export async function checkDataStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
   server: Announcement | undefined,
   examining: Promise<Examined>,
@@ -30,8 +30,8 @@ function storeFindings(examined: Examined, dataDir: string, server: Announcement
 }
 
 /** Lists the rows that can be recovered without a backup. */
-function recoverable(readable: readonly Readable[]): string {
-  const rowsOf = (tables: readonly Readable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
+function recoverable(readable: readonly ReadableTable[]): string {
+  const rowsOf = (tables: readonly ReadableTable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
   const [whole, cut] = [readable.filter(({ isWhole }) => isWhole), readable.filter(({ isWhole }) => !isWhole)]
   const parts = cut.map(({ table, rows }) => `${counted(rows, 'row')} of ${table}`)
   const others = `all ${counted(rowsOf(whole), 'row')} of ${cut.length > 0 ? 'the other' : 'its'} ${counted(whole.length, 'table')}`

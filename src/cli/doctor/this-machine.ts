@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { packageRoot, packageVersion } from '../../base/package.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { findPortHolder } from '../connection/port-holder.ts'
@@ -12,7 +12,7 @@ import { type Finding, failed, ok, skipped, warning } from './check.ts'
 import type { ValidatedConfig } from './validate-config.ts'
 
 /** Checks the version of Node.js, and shows it with the version of wb. */
-export function checkNode(version = host.nodeVersion): Finding {
+export function checkNode(version = hostFacts.nodeVersion): Finding {
   const { engines } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
     engines: { node: string }
   }

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { type Environment, isExecutable, isOnPath } from '../environment.ts'
 import type { LocalConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -31,7 +31,7 @@ export function checkToolServers(
  * Windows, where programs have several extensions.
  */
 function isThere({ command, env }: StdioServer, dataDir: string, environment: Environment): boolean {
-  if (host.platform === 'win32') return true
+  if (hostFacts.platform === 'win32') return true
   const isPath = command.includes('/')
   return isPath ? isExecutable(resolve(dataDir, command)) : isOnPath(command, { ...environment, ...env })
 }

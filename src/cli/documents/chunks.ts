@@ -9,7 +9,7 @@ const nextHeader = 'x-next-cursor'
  * Yields the chunks of a document in order, across pages. The response body is an array; the cursor is in a
  * header.
  */
-export async function* readChunks(
+export async function* readDocumentChunks(
   client: Client,
   { workspaceId, knowledgeBaseId, documentId }: Document,
 ): AsyncGenerator<Chunk> {

@@ -4,7 +4,7 @@ import { type Context, type DocumentText, findContext, joinDocumentText } from '
 import type { CitedDocument } from '../passages/last-search.ts'
 import type { Span } from '../passages/matches.ts'
 import { isOfMarkdown } from '../passages/print-passages.ts'
-import { readChunks } from './chunks.ts'
+import { readDocumentChunks } from './chunks.ts'
 
 /** A document and the part of its text to show. */
 export interface ShownDocument extends CitedDocument {
@@ -45,7 +45,7 @@ async function textShown(
   if (!isWhole && chunkIndex === undefined) return { text: '' }
   try {
     const { contentHash } = document
-    return await joinDocumentText(readChunks(client, document), { chunkIndex, isWhole, contentHash })
+    return await joinDocumentText(readDocumentChunks(client, document), { chunkIndex, isWhole, contentHash })
   } catch (error) {
     if (isWhole || !(error instanceof WbError) || error.code !== 'list_records_not_supported') throw error
     return { text: '' }

@@ -1,6 +1,5 @@
 import { collect } from '../../client/client.ts'
 import { type Agent, type AgentTemplate, agents, agentTemplates } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
@@ -19,8 +18,7 @@ const templateKind: ResourceKind = {
 
 /** Returns the agents of a workspace. */
 export async function listAgents({ client }: ResolveContext, workspaceId: string): Promise<Agent[]> {
-  const query = { limit: limits.pageMax }
-  return collect(client.items(agents.list, { params: { workspaceId }, query }))
+  return collect(client.items(agents.list, { params: { workspaceId } }))
 }
 
 /**

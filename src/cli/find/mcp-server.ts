@@ -1,5 +1,4 @@
 import { type Client, collect } from '../../client/client.ts'
-import { limits } from '../../contract/limits.ts'
 import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
 import { isId } from '../id.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
@@ -29,6 +28,6 @@ export async function findMcpServer(resolving: ResolveContext, wanted?: string):
 
 /** Returns the registered MCP servers of a workspace. */
 export async function listMcpServers(client: Client, workspaceId: string): Promise<McpServer[]> {
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const request = { params: { workspaceId } }
   return collect(client.items(mcpServers.list, request))
 }

@@ -1,4 +1,4 @@
-import { holds, type Scope } from '../../contract/scopes.ts'
+import { grantsScope, type Scope } from '../../contract/scopes.ts'
 
 /** Permissions of each scope, worded to follow "may". */
 const grants: Readonly<Record<Scope, string>> = {
@@ -40,7 +40,7 @@ export interface ScopeDescription {
  * @see docs/requirements.md#scopes, docs/requirements.md#privileges
  */
 export function describeScopes(scopes: readonly Scope[]): ScopeDescription {
-  const has: Has = scope => holds(scopes, scope)
+  const has: Has = scope => grantsScope(scopes, scope)
   const audits = has('read:audit') || has('manage:access')
   const tools = has('tools:invoke') || has('write')
   const may = [

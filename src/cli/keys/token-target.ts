@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { nameHex } from '../../base/id.ts'
+import { randomNameHex } from '../../base/id.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
@@ -67,7 +67,7 @@ function fileTarget(path: string, force: boolean): TokenTarget {
     kind: 'file',
     place: path,
     async put(text) {
-      const draft = `${path}.${nameHex(6)}`
+      const draft = `${path}.${randomNameHex(6)}`
       const fd = openSync(draft, 'wx', 0o600)
       try {
         writeFileSync(fd, `${text}\n`)

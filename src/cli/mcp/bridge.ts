@@ -1,20 +1,20 @@
+import { parseJson } from '../../base/parse-json.ts'
 import type { RawCall } from '../../client/client.ts'
 import { eventsOf } from '../../client/events.ts'
 import { errorFromResponse } from '../../client/failure.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { parseJson } from '../connection/raw-call.ts'
 import { type Allowance, requiredAllowance } from './allowances.ts'
 import { headersOf } from './headers.ts'
 import {
   codes,
-  errorResponse,
   fieldsOf,
-  type Id,
-  type Message,
-  type Request,
+  type RpcId,
+  type RpcMessage,
+  type RpcRequest,
   rejectedToolCall,
+  rpcErrorResponse,
 } from './message.ts'
 import { attemptsMax, errorToReport, IncompleteResponse, pauseMs } from './retry.ts'
 
@@ -44,7 +44,7 @@ const callsMax = 64
  */
 export class McpBridge {
   readonly #parts: BridgeParts
-  readonly #calls = new Map<Id, AbortController>()
+  readonly #calls = new Map<RpcId, AbortController>()
   readonly #running = new Set<Promise<void>>()
 
   constructor(parts: BridgeParts) {
@@ -55,14 +55,14 @@ export class McpBridge {
   take(line: string): void {
     if (line.trim() === '') return
     const sent = parseJson(line)
-    const message = fieldsOf(sent) as Message
-    if (sent === undefined) this.#parts.write(errorResponse(null, codes.notJson, 'the line is not JSON'))
+    const message = fieldsOf(sent) as RpcMessage
+    if (sent === undefined) this.#parts.write(rpcErrorResponse(null, codes.notJson, 'the line is not JSON'))
     else if (typeof message.method !== 'string') this.#refuse(sent)
     else if (message.id === undefined) this.#notified(message)
-    else this.#run(message as Request)
+    else this.#run(message as RpcRequest)
   }
 
-  #run(message: Request): void {
+  #run(message: RpcRequest): void {
     const running = this.#answer(message).finally(() => {
       this.#running.delete(running)
     })
@@ -79,16 +79,16 @@ export class McpBridge {
     const { result, error } = fieldsOf(sent)
     if (result !== undefined || error !== undefined) return
     this.#parts.write(
-      errorResponse(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
+      rpcErrorResponse(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
     )
   }
 
   /** Handles cancellation here, because requests to the runtime are independent of each other. */
-  #notified({ method, params }: Message): void {
-    if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as Id)?.abort()
+  #notified({ method, params }: RpcMessage): void {
+    if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as RpcId)?.abort()
   }
 
-  async #answer(message: Request): Promise<void> {
+  async #answer(message: RpcRequest): Promise<void> {
     const { id } = message
     const refusal = this.#refusal(message)
     if (refusal) {
@@ -107,18 +107,18 @@ export class McpBridge {
     }
   }
 
-  #refusal(request: Request): object | undefined {
+  #refusal(request: RpcRequest): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
-      return errorResponse(null, codes.notARequest, 'the id must be a string or a number')
+      return rpcErrorResponse(null, codes.notARequest, 'the id must be a string or a number')
     if (this.#calls.has(id))
-      return errorResponse(id, codes.notARequest, 'a request with this id is in progress')
+      return rpcErrorResponse(id, codes.notARequest, 'a request with this id is in progress')
     if (this.#calls.size >= callsMax)
-      return errorResponse(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
+      return rpcErrorResponse(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
     if (method !== 'tools/call') return undefined
     const name = params?.name
     if (typeof name !== 'string')
-      return errorResponse(id, codes.invalidParams, 'the name of a tool must be a string')
+      return rpcErrorResponse(id, codes.invalidParams, 'the name of a tool must be a string')
     const required = requiredAllowance(name)
     if (required === undefined)
       return rejectedToolCall(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
@@ -133,7 +133,7 @@ export class McpBridge {
   }
 
   /** @throws the error that `fatal` returns, or the last failure */
-  async #forward(request: Request, signal: AbortSignal): Promise<void> {
+  async #forward(request: RpcRequest, signal: AbortSignal): Promise<void> {
     const { path, raw, pause } = this.#parts
     // Serialized again, so that the runtime reads the same tool name that was checked here.
     const call = { method: 'POST', path, headers: headersOf(request), body: JSON.stringify(request), signal }
@@ -151,7 +151,7 @@ export class McpBridge {
   }
 
   /** Forwards the messages of a response to the client. @throws BrokenOff  when the result is missing */
-  async #pass(request: Request, answer: Incoming, signal: AbortSignal): Promise<void> {
+  async #pass(request: RpcRequest, answer: Incoming, signal: AbortSignal): Promise<void> {
     let isAnswered = false
     for await (const message of messagesIn(answer, signal)) {
       if (signal.aborted) return
@@ -188,16 +188,16 @@ async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerato
     throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
 }
 
-function failureTold(id: Id, error: unknown): object {
+function failureTold(id: RpcId, error: unknown): object {
   if (error instanceof Unreachable)
-    return errorResponse(id, codes.failed, error.message, { hint: error.hint })
+    return rpcErrorResponse(id, codes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
     const isKnown = error instanceof Error && 'hint' in error
-    return errorResponse(id, codes.failed, isKnown ? error.message : 'the request failed')
+    return rpcErrorResponse(id, codes.failed, isKnown ? error.message : 'the request failed')
   }
   const { code, message, hint, facts } = error
   const { requestId } = facts
-  return errorResponse(id, codes.failed, message, {
+  return rpcErrorResponse(id, codes.failed, message, {
     code,
     ...(hint && { hint }),
     ...(requestId && { requestId }),

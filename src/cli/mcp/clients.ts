@@ -1,8 +1,8 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { host } from '../../base/host.ts'
-import { writePrivately } from '../../base/private-file.ts'
-import { parseJson } from '../connection/raw-call.ts'
+import { hostFacts } from '../../base/host-facts.ts'
+import { parseJson } from '../../base/parse-json.ts'
+import { writePrivateFile } from '../../base/private-file.ts'
 import { type Environment, homeFolder } from '../environment.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
@@ -81,8 +81,8 @@ export const clientNames = Object.keys(clients) as ClientName[]
 
 /** Returns the folder for application settings on this platform. */
 function applicationData(home: string): string {
-  if (host.platform === 'win32') return join(home, 'AppData', 'Roaming')
-  if (host.platform === 'darwin') return join(home, 'Library', 'Application Support')
+  if (hostFacts.platform === 'win32') return join(home, 'AppData', 'Roaming')
+  if (hostFacts.platform === 'darwin') return join(home, 'Library', 'Application Support')
   return join(home, '.config')
 }
 
@@ -175,7 +175,7 @@ export function planChange(
     path,
     act: `change ${path}${others.length > 0 ? `, replacing the entry ${others.join(', ')}` : ''}`,
     isDone: missing.length === 0 && others.length === 0 && Object.keys(wanted).every(name => name in before),
-    write: () => writePrivately(path, `${JSON.stringify(after, null, 2)}\n`),
+    write: () => writePrivateFile(path, `${JSON.stringify(after, null, 2)}\n`),
   }
 }
 

@@ -1,6 +1,6 @@
 import pMap from 'p-map'
 import { systemClock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
@@ -46,7 +46,7 @@ async function waitingTools(
   const params = { workspaceId, mcpServerId }
   const ask = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
   try {
-    return toolsAwaitingReview(await within(systemClock, waitMs, ask, signal))
+    return toolsAwaitingReview(await withTimeout(systemClock, waitMs, ask, signal))
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof TimedOut || error instanceof WbError || error instanceof Unreachable) return []

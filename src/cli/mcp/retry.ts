@@ -2,7 +2,7 @@ import { broken } from '../../client/node/retries.ts'
 import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { requiredAllowance } from './allowances.ts'
-import type { Request } from './message.ts'
+import type { RpcRequest } from './message.ts'
 
 /** Maximum number of attempts, about three seconds in total, to reach a runtime that restarts. */
 export const attemptsMax = 6
@@ -34,7 +34,7 @@ export class UncertainOutcome extends Unreachable {
 /**
  * Returns the error to report, or undefined if the request can be sent again: it never arrived, or it only reads.
  */
-export function errorToReport(error: unknown, request: Request): unknown {
+export function errorToReport(error: unknown, request: RpcRequest): unknown {
   if (hasNotArrived(error)) return undefined
   if (!isBroken(error)) return error
   return isRead(request) ? undefined : new UncertainOutcome(String(request.params?.name), error)
@@ -52,6 +52,6 @@ function isBroken(error: unknown): boolean {
 }
 
 /** Returns true for a request that changes nothing: all but calls of tools that `--allow` has to name. */
-function isRead({ method, params }: Request): boolean {
+function isRead({ method, params }: RpcRequest): boolean {
   return method !== 'tools/call' || requiredAllowance(String(params?.name)) === null
 }

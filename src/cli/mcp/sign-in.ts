@@ -2,8 +2,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../base/clock.ts'
-import { TimedOut, unlessAborted, within } from '../../base/deadline.ts'
-import { isInTheClear } from '../../base/loopback.ts'
+import { TimedOut, unlessAborted, withTimeout } from '../../base/deadline.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { unexpectedResponse } from '../../client/unreachable.ts'
 import type { PendingSignIn } from '../../contract/mcp-servers.ts'
 import { CommandFailed, UsageError } from '../errors.ts'
@@ -72,7 +72,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
  */
 export function authorizationPage({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
-  if (!url || !/^https?:$/.test(url.protocol) || isInTheClear(url))
+  if (!url || !/^https?:$/.test(url.protocol) || isUnencryptedRemote(url))
     throw unexpectedResponse('the runtime returned a sign-in address that is not safe to open')
   return plainLine(url.href)
 }
@@ -90,7 +90,7 @@ export async function waitForBrowser(
 ): Promise<URL> {
   const leftMs = Math.max(0, Date.parse(expiresAt) - systemClock.now())
   try {
-    return await within(systemClock, leftMs, until => unlessAborted(returned, until), signal)
+    return await withTimeout(systemClock, leftMs, until => unlessAborted(returned, until), signal)
   } catch (error) {
     if (error instanceof TimedOut)
       throw new UsageError('the sign-in expired before the browser returned', [again])

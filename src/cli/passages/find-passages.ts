@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { type Hit, type HitOfBase, kb, type Search } from '../../contract/knowledge.ts'
+import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
 /** One document fills at most {@link placesOfOneDocument} of this many consecutive results. */
@@ -33,7 +33,7 @@ export interface SearchContext {
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
   /** The request, without the options that only change the display. */
-  readonly body: Omit<Search, 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
+  readonly body: Omit<SearchRequest, 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
     readonly knowledgeBaseIds?: string[]
   }
 }
@@ -58,7 +58,7 @@ export async function findPassages(asked: SearchContext, limit: number): Promise
 export function search(
   { client, base: { workspaceId, knowledgeBaseId }, body: asked, signal }: SearchContext,
   wanted: { readonly topK: number; readonly includeCoverage: boolean },
-): Promise<(Hit | HitOfBase)[]> {
+): Promise<(SearchHit | KnowledgeBaseHit)[]> {
   const body = { ...asked, ...wanted }
   return knowledgeBaseId === undefined
     ? client.call(kb.searchMany, { params: { workspaceId }, body }, { signal })
@@ -68,7 +68,7 @@ export function search(
 /**
  * Returns the first hits in order. Hits that exceed the share of their document move to the next ten places.
  */
-export function limitPerDocument<H extends Hit>(hits: readonly H[], limit: number): H[] {
+export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit: number): H[] {
   const chosen: H[] = []
   let waiting = [...hits]
   while (chosen.length < limit && waiting.length > 0) {
@@ -98,10 +98,10 @@ export function limitPerDocument<H extends Hit>(hits: readonly H[], limit: numbe
  */
 export async function withDocuments(
   asked: SearchContext,
-  hits: readonly (Hit | HitOfBase)[],
+  hits: readonly (SearchHit | KnowledgeBaseHit)[],
   read = documentOf,
 ): Promise<Passage[]> {
-  const baseOf = (hit: Hit | HitOfBase) =>
+  const baseOf = (hit: SearchHit | KnowledgeBaseHit) =>
     'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (asked.base.knowledgeBaseId ?? '')
   const bases = new Map(hits.map(hit => [payloadText(hit, 'documentId'), baseOf(hit)]))
   const found = new Map(
@@ -150,7 +150,7 @@ function isShare(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1
 }
 
-function payloadText(hit: Hit, key: string): string | undefined {
+function payloadText(hit: SearchHit, key: string): string | undefined {
   const value = hit.payload?.[key]
   return typeof value === 'string' ? value : undefined
 }

@@ -1,4 +1,4 @@
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { type Report, reportLines, reportOf } from '../command/report.ts'
 import type { Io } from '../io.ts'
 import type { LocalConfig, Voice } from '../local.ts'
@@ -99,7 +99,7 @@ export class ServeReporter implements ServeEvents {
   }
 
   #event(event: string, { url }: Serving, more: object = {}): void {
-    this.#tell({ event, url, pid: host.pid, dataDir: this.about.dataDir, ...more })
+    this.#tell({ event, url, pid: hostFacts.pid, dataDir: this.about.dataDir, ...more })
   }
 
   #welcome(serving: Serving): Promise<string> {

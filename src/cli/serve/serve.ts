@@ -1,7 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { timestamp } from '../../base/clock.ts'
-import { host as thisHost } from '../../base/host.ts'
+import { hostFacts as thisHost } from '../../base/host-facts.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { WbError } from '../../contract/errors.ts'

@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts'
-import type { Listening, LocalConfig, Served } from '../local.ts'
+import type { LocalConfig, RunningServer, ServerRuntime } from '../local.ts'
 
 /** Time that requests in flight get to finish. */
 const drainMs = 10_000
@@ -14,15 +14,15 @@ export interface RestartReporter {
 
 export interface ServingParts {
   readonly config: LocalConfig
-  readonly runtime: Served
-  readonly listening: Listening
+  readonly runtime: ServerRuntime
+  readonly listening: RunningServer
   /** True if other machines cannot connect. */
   readonly loopback: boolean
   readonly reporter: RestartReporter
   /** Reads the current configuration. @throws the error that would prevent a start with it */
   read(): Promise<LocalConfig>
   /** Opens a runtime, in rescue mode if necessary. */
-  open(config: LocalConfig): Promise<Served>
+  open(config: LocalConfig): Promise<ServerRuntime>
   /** Releases the data directory. */
   release(): void
 }
@@ -36,7 +36,7 @@ export class Serving {
   #restarting: Promise<void> | undefined
   #isEnding = false
   config: LocalConfig
-  runtime: Served
+  runtime: ServerRuntime
 
   constructor(parts: ServingParts) {
     this.#parts = parts
@@ -87,7 +87,7 @@ export class Serving {
 }
 
 /** Closes a runtime. Stops waiting after {@link drainMs}. */
-async function closed(runtime: Served): Promise<void> {
+async function closed(runtime: ServerRuntime): Promise<void> {
   const late = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
   await Promise.race([runtime.close(), late])
 }

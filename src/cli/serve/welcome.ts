@@ -2,7 +2,7 @@ import { shellWord } from '../../base/shell-word.ts'
 import type { AuthConfig } from '../../contract/auth.ts'
 import { browserSignInHint } from '../command/sign-in-hints.ts'
 import { acceptsTokensOnly } from '../connection/auth-methods.ts'
-import { anonymousPass, type Served } from '../local.ts'
+import { anonymousPass, type ServerRuntime } from '../local.ts'
 import { counted } from '../terminal/output.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
@@ -35,7 +35,7 @@ export async function welcome(begun: StartedServer, style: Style): Promise<strin
   ].join('\n')
 }
 
-async function asked<T>(runtime: Served, path: string): Promise<T> {
+async function asked<T>(runtime: ServerRuntime, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
 }
 
@@ -73,7 +73,7 @@ async function nextLine(begun: StartedServer, workspaces: number): Promise<strin
     : elsewhere('wb keys create NAME --role admin --as-operator')
 }
 
-function waysOf(runtime: Served): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
+function waysOf(runtime: ServerRuntime): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
   return asked(runtime, '/auth/config')
 }
 

@@ -1,4 +1,4 @@
-import { isInTheClear, isLoopback } from '../../base/loopback.ts'
+import { isLoopback, isUnencryptedRemote } from '../../base/loopback.ts'
 import { speaksTlsCode, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../errors.ts'
@@ -75,7 +75,7 @@ export function refuseClearText(
   { isBound = false } = {},
 ): void {
   const target = new URL(url)
-  if (!isInTheClear(target)) return
+  if (!isUnencryptedRemote(target)) return
   const encrypted = isBound ? [] : [{ url: url.replace(/^http:/, 'https:') }]
   throw new WrongAddress(
     `${what} would be sent unencrypted to ${target.origin}`,

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type Environment, homeFolder, nonEmpty, sessionVariables } from '../environment.ts'
@@ -247,17 +247,17 @@ function operatorElsewhere({
 }
 
 function dataFolder(set: Environment): string {
-  if (host.platform === 'darwin')
+  if (hostFacts.platform === 'darwin')
     return join(homeFolder(set), 'Library', 'Application Support', directoryName)
-  if (host.platform === 'win32')
+  if (hostFacts.platform === 'win32')
     return join(set.LOCALAPPDATA ?? join(homeFolder(set), 'AppData', 'Local'), directoryName)
   return join(set.XDG_DATA_HOME ?? join(homeFolder(set), '.local', 'share'), directoryName)
 }
 
 function settingsFolder(set: Environment): string {
-  if (host.platform === 'darwin')
+  if (hostFacts.platform === 'darwin')
     return join(homeFolder(set), 'Library', 'Application Support', directoryName)
-  if (host.platform === 'win32')
+  if (hostFacts.platform === 'win32')
     return join(set.APPDATA ?? join(homeFolder(set), 'AppData', 'Roaming'), directoryName)
   return join(set.XDG_CONFIG_HOME ?? join(homeFolder(set), '.config'), directoryName)
 }

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { isObject } from '../../base/is-object.ts'
-import { writePrivately } from '../../base/private-file.ts'
+import { writePrivateFile } from '../../base/private-file.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../errors.ts'
 
@@ -40,7 +40,7 @@ function mending(path: string, code: string): string {
   if (code === 'ENOTDIR') return moveAwayCommand(folder)
   if (code !== 'EACCES') return moveAwayCommand(path)
   try {
-    const isOwn = statSync(path).uid === host.uid
+    const isOwn = statSync(path).uid === hostFacts.uid
     return isOwn ? `chmod u+rw ${shellWord(path)}` : moveAwayCommand(path)
   } catch {
     return `chmod u+rwx ${shellWord(folder)}`
@@ -54,12 +54,12 @@ export function moveAwayCommand(path: string): string {
 
 /** Writes a settings file atomically, readable for its owner only. */
 export function writeSettings(path: string, value: object): void {
-  writePrivately(path, `${JSON.stringify(value, null, 2)}\n`)
+  writePrivateFile(path, `${JSON.stringify(value, null, 2)}\n`)
 }
 
 /** Refuses a path that other users can write, because settings contain addresses that receive credentials. */
 function refuseOpen(path: string): void {
-  if (host.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
+  if (hostFacts.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
   throw new UsageError(`${path} is not used because other users can write it`, [
     `chmod go-w ${shellWord(path)}`,
   ])

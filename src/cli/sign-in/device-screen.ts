@@ -1,4 +1,4 @@
-import { isInTheClear } from '../../base/loopback.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { openLink } from '../connection/browser.ts'
 import { hasBrowser } from '../environment.ts'
 import type { Io } from '../io.ts'
@@ -81,7 +81,7 @@ export class DeviceScreen {
   #link(): string | undefined {
     const { verificationUriComplete: complete, verificationUri } = this.started
     const shown = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
-    if (!shown || !/^https?:$/.test(shown.protocol) || isInTheClear(shown)) return undefined
+    if (!shown || !/^https?:$/.test(shown.protocol) || isUnencryptedRemote(shown)) return undefined
     const isSame =
       complete !== undefined && URL.canParse(complete) && new URL(complete).origin === shown.origin
     return isSame ? complete : verificationUri

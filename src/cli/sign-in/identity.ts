@@ -2,7 +2,6 @@ import type { Client } from '../../client/client.ts'
 import { unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
-import { limits } from '../../contract/limits.ts'
 import { scopesOfRole } from '../../contract/scopes.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { type RuntimeAuthMethods, requiresNoCredential } from '../connection/auth-methods.ts'
@@ -98,7 +97,7 @@ export async function describeWorkspaces(
   if (workspaceScopes === null) return 'every workspace'
   const names: string[] = []
   let more = 0
-  for await (const { name } of client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  for await (const { name } of client.items(workspaces.list, {}))
     if (names.length < namedMax) names.push(plainLine(name))
     else if (++more >= countedMax) break
   if (names.length === 0) return 'no existing workspace'

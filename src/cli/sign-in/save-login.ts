@@ -1,5 +1,5 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
-import { nameHex } from '../../base/id.ts'
+import { randomNameHex } from '../../base/id.ts'
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
 import { openUserKeychain } from '../credentials/keychains.ts'
 import {
@@ -109,7 +109,7 @@ export async function removeOrphans(
 const accountShape = /^(.+) [0-9a-f]{16}$/s
 
 function accountFor(profile: Profile): string {
-  return `${runtimeKey(profile)} ${nameHex(8)}`
+  return `${runtimeKey(profile)} ${randomNameHex(8)}`
 }
 
 /** Returns true if an unavailable keychain can contain entries. Without its library, a keychain has none. */

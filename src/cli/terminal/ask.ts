@@ -4,7 +4,7 @@ import { plainLine } from './terminal-text.ts'
 import { unquotePath } from './unquote-path.ts'
 
 /** Streams for prompts. */
-export type Prompts = Pick<Io, 'stdin' | 'stderr'>
+export type PromptStreams = Pick<Io, 'stdin' | 'stderr'>
 
 /**
  * Loads the prompt library at the first prompt. Prompts are written to stderr, because stdout is for the
@@ -14,7 +14,7 @@ async function prompts() {
   return import('@inquirer/prompts')
 }
 
-function context({ stdin, stderr }: Prompts, signal: AbortSignal) {
+function context({ stdin, stderr }: PromptStreams, signal: AbortSignal) {
   return { input: stdin, output: stderr, signal }
 }
 
@@ -32,7 +32,7 @@ async function answered<T>(asked: Promise<T>): Promise<T> {
 }
 
 export async function choose(
-  io: Prompts,
+  io: PromptStreams,
   question: string,
   choices: readonly { id: string; name: string }[],
   signal: AbortSignal,
@@ -43,7 +43,7 @@ export async function choose(
 }
 
 /** Prompts for a line of text, without surrounding blanks. Repeats the prompt if the line is empty. */
-export async function ask(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
+export async function ask(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
   const text = await answered(input({ message: question, validate }, context(io, signal)))
@@ -52,7 +52,7 @@ export async function ask(io: Prompts, question: string, signal: AbortSignal): P
 
 /** Prompts for the path of a file or folder, such as `~/notes`. @see unquotePath */
 export async function askPath(
-  io: Prompts & Pick<Io, 'env'>,
+  io: PromptStreams & Pick<Io, 'env'>,
   question: string,
   signal: AbortSignal,
 ): Promise<string> {
@@ -60,7 +60,11 @@ export async function askPath(
 }
 
 /** Prompts for a line that can be wrong, so it is not marked as accepted. */
-export async function askToConfirm(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
+export async function askToConfirm(
+  io: PromptStreams,
+  question: string,
+  signal: AbortSignal,
+): Promise<string> {
   const { input } = await prompts()
   const config = { message: question, theme: { prefix: '?' } }
   return answered(input(config, context(io, signal)))
@@ -68,7 +72,7 @@ export async function askToConfirm(io: Prompts, question: string, signal: AbortS
 
 /** Asks a yes-or-no question. @param standard  answer of Enter alone */
 export async function askYesNo(
-  io: Prompts,
+  io: PromptStreams,
   question: string,
   signal: AbortSignal,
   standard = true,
@@ -78,7 +82,7 @@ export async function askYesNo(
 }
 
 /** Prompts for a line without showing it. */
-export async function askSecret(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
+export async function askSecret(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { password } = await prompts()
   const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
   return answered(password(config, context(io, signal)))

@@ -3,7 +3,7 @@ import type { Signals } from '../io.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 
 /** Applies a jq expression to a value, and returns its results. */
-export type Filter = (value: unknown) => unknown[]
+export type JqFilter = (value: unknown) => unknown[]
 
 /** Maximum width of a jq message, which can contain the whole input. */
 const complaintMax = 200
@@ -15,7 +15,10 @@ const example = "wb kb list --jq '.[].name'"
  * @throws UsageError  jq rejects the expression, now or for a value
  * @see https://jqlang.org/manual
  */
-export async function jqFilter(expression: string, signals: Pick<Signals, 'withDefaults'>): Promise<Filter> {
+export async function jqFilter(
+  expression: string,
+  signals: Pick<Signals, 'withDefaults'>,
+): Promise<JqFilter> {
   const { loadJq } = await import('jq-wasm')
   const jq = await loadJq()
   const run = (json: string): unknown[] => {

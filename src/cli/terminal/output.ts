@@ -1,5 +1,5 @@
 import { formatAgo, formatDue, formatTimeOfDay } from './duration.ts'
-import type { Filter } from './jq.ts'
+import type { JqFilter } from './jq.ts'
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
 import {
@@ -26,7 +26,7 @@ export interface OutputOptions {
   stderr: Sink
   json: boolean
   /** Filter of `--jq`. With a filter, `json` counts as true. */
-  filter?: Filter
+  filter?: JqFilter
   quiet: boolean
   colour: boolean
   /** Flags to add to suggested commands, with a leading space. */

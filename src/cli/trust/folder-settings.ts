@@ -3,7 +3,7 @@ import type { Clock } from '../../base/clock.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../errors.ts'
-import { findLocalServer, readProjectFile, type Survey, surveyFolder } from '../local.ts'
+import { type FolderSurvey, findLocalServer, readProjectFile, surveyFolder } from '../local.ts'
 import type { FolderSettings, Profile } from '../settings/profile.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { createDecision, findDecision, isUnchanged, storeDecision, type TrustDecision } from './decisions.ts'
@@ -160,18 +160,22 @@ async function isOvertaken(
   return (await findLocalServer(dataDir)) !== undefined
 }
 
-function mayAsk({ files }: Survey, before: TrustDecision | undefined, { agree }: TrustOptions): boolean {
+function mayAsk(
+  { files }: FolderSurvey,
+  before: TrustDecision | undefined,
+  { agree }: TrustOptions,
+): boolean {
   return agree !== undefined && linesOf(before, files).length <= linesAskedMax
 }
 
-function linesOf(before: TrustDecision | undefined, files: Survey['files']): string[] {
+function linesOf(before: TrustDecision | undefined, files: FolderSurvey['files']): string[] {
   return before ? diffLines(before.files, files) : fileLines(files)
 }
 
 async function ask(
   folder: string,
   before: TrustDecision | undefined,
-  { files }: Survey,
+  { files }: FolderSurvey,
   options: TrustOptions,
 ) {
   const place = plainLine(folder)
@@ -200,7 +204,11 @@ export async function requireStillTrusted(profile: Profile): Promise<void> {
     throw changed(folder, before, survey)
 }
 
-function changed(folder: string, before: TrustDecision | undefined, { files, fault }: Survey): UsageError {
+function changed(
+  folder: string,
+  before: TrustDecision | undefined,
+  { files, fault }: FolderSurvey,
+): UsageError {
   if (fault !== undefined) return new UsageError(`the files of ${folder} can no longer be trusted: ${fault}`)
   const lines = linesOf(before, files)
   const shown = lines.length > linesAskedMax ? [] : lines.map(line => line.slice(2))
@@ -210,7 +218,7 @@ function changed(folder: string, before: TrustDecision | undefined, { files, fau
   ])
 }
 
-function untrustedInCi(wanted: readonly UntrustedFile[], { fault }: Survey): UsageError {
+function untrustedInCi(wanted: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
   const [{ file }] = wanted as [UntrustedFile, ...UntrustedFile[]]
   return new UsageError(`${file} is not trusted (in CI, wb does not ask)`, [
     ...wanted.map(({ flag }) => `${flag}    uses it without trust`),

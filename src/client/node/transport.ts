@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Fetch, Incoming, Outgoing } from '../fetch.ts'
 import { speaksTlsCode, Unreachable, unexpectedResponse } from '../unreachable.ts'
-import { counted } from './counted.ts'
+import { countBytes } from './count-bytes.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
 import { broken } from './retries.ts'
 import { type Timeouts, timeoutsOf } from './timeouts.ts'
@@ -95,7 +95,7 @@ function isStream({ headers, body }: Outgoing): boolean {
 
 function bodyOf({ body, onSent }: Outgoing): string | Readable | undefined {
   if (body === undefined || typeof body === 'string') return body
-  return onSent ? counted(body, onSent) : Readable.from(body, { objectMode: false })
+  return onSent ? countBytes(body, onSent) : Readable.from(body, { objectMode: false })
 }
 
 function incoming(url: URL, { statusCode, headers, body }: Answer, fail: (error: Error) => Error): Incoming {

@@ -7,7 +7,7 @@ import request from 'undici/lib/api/api-request.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import retry from 'undici/lib/interceptor/retry.js'
 import { inPieces } from '../pieces.ts'
-import { counted } from './counted.ts'
+import { countBytes } from './count-bytes.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
 import { retries, type Sending } from './retries.ts'
 
@@ -57,7 +57,7 @@ function textCounted({ onSent }: Sending): Dispatcher.DispatcherComposeIntercept
     if (!onSent || typeof options.body !== 'string') return dispatch(options, handler)
     const bytes = Buffer.from(options.body)
     const headers = { ...options.headers, 'content-length': String(bytes.length) }
-    return dispatch({ ...options, headers, body: counted(inPieces(bytes), onSent) }, handler)
+    return dispatch({ ...options, headers, body: countBytes(inPieces(bytes), onSent) }, handler)
   }
 }
 

@@ -4,8 +4,7 @@ import { documentOf, type Passage, search, withDocuments } from '../../cli/passa
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
-import { type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
+import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 
 /** A knowledge base to search in; its words are fit for a terminal. */
 export interface Base {
@@ -21,7 +20,7 @@ export interface Base {
 /** A request as it goes over the wire, and where it goes. */
 export interface Asked {
   readonly base: Base
-  readonly body: Omit<Search, 'includeEmbeddings' | 'includeCoverage'>
+  readonly body: Omit<SearchRequest, 'includeEmbeddings' | 'includeCoverage'>
 }
 
 /** What a search gave. */
@@ -54,7 +53,7 @@ export class RuntimePort implements PlaygroundPort {
 
   async knowledgeBases(): Promise<readonly Base[]> {
     const params = { workspaceId: this.workspaceId }
-    const all = await collect(this.client.items(kb.list, { params, query: { limit: limits.pageMax } }))
+    const all = await collect(this.client.items(kb.list, { params }))
     return all.map(baseOf)
   }
 

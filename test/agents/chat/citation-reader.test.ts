@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CitationReader } from '../../../src/agents/chat/citation-reader.ts'
 import { Citations } from '../../../src/agents/chat/citations.ts'
-import type { Passage } from '../../../src/agents/tools/tool.ts'
+import type { ToolPassage } from '../../../src/agents/tools/tool.ts'
 
-const passage = (chunkId: string): Passage => ({
+const passage = (chunkId: string): ToolPassage => ({
   knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
   attachmentId: null,
   documentId: 'd',

@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
+import { readCurrentVersion, readReplacedVersion } from '../../../src/agents/chat/current-version.ts'
+import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
-import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
-import { InTurn } from '../../../src/base/in-turn.ts'
+import { KeyedQueue } from '../../../src/base/keyed-queue.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
 import { type ChatStep, refusals } from '../../fakes/chat-server.ts'
@@ -220,7 +220,7 @@ describe('versions of a question', () => {
     await chat.stream('two', { replaces: two })
     await chat.send(`DELETE ${chat.path}`)
     await chat.close()
-    const { rows, close } = await openEmbedded({ path: `${chat.dataDir}/workbase.db` })
+    const { rows, close } = await openEmbeddedStore({ path: `${chat.dataDir}/workbase.db` })
     const { workspaceId, conversationId } = chat.conversation
     expect(await rows.count(tables.messageVersions, 'byVersion', [workspaceId, conversationId])).toBe(0)
     await close()
@@ -228,7 +228,7 @@ describe('versions of a question', () => {
 })
 
 test('what an earlier question reads last is not forgotten with a later one', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
   const at = '2026-01-01T00:00:00.000Z'
   const facts = {
@@ -239,7 +239,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
     ownerPrincipalId: null,
   }
   await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...place, ...facts } }])
-  const parts = { rows, clock: systemClock, writes: new InTurn() }
+  const parts = { rows, clock: systemClock, writes: new KeyedQueue() }
   const call = { id: 'call', name: 'fetch', arguments: '{}' }
   const [earlier, later] = [1, 2].map(
     day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
@@ -257,7 +257,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
 type Line = readonly { readonly id: string; readonly question: string }[]
 
 test('after any questions, versions and selections, the conversation is that of the last selection', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const at = '2026-01-01T00:00:00.000Z'
   const action = fc.record({
     what: fc.constantFrom('ask', 'replace', 'fail', 'select'),
@@ -291,7 +291,11 @@ test('after any questions, versions and selections, the conversation is that of 
           descending: true,
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
-        const transcript = new Transcript({ rows, clock: systemClock, writes: new InTurn() }, place, start)
+        const transcript = new Transcript(
+          { rows, clock: systemClock, writes: new KeyedQueue() },
+          place,
+          start,
+        )
         const { messageId } = await transcript.user('question', false)
         await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
         return messageId
@@ -307,10 +311,10 @@ test('after any questions, versions and selections, the conversation is that of 
           const kept = [...versions.get(chosen.question)!.keys()]
           const versionId = kept[which % kept.length]!
           leave(index)
-          await makeCurrent(rows, place, { questionId: chosen.question, versionId })
+          await switchVersion(rows, place, { questionId: chosen.question, versionId })
           line = [...line.slice(0, index), ...versions.get(chosen.question)!.get(versionId)!]
         } else {
-          const { questionId } = await readReplaced(rows, place, chosen.id)
+          const { questionId } = await readReplacedVersion(rows, place, chosen.id)
           const id = await say(questionId, what === 'replace')
           const own = [{ id, question: chosen.question }]
           versions.get(chosen.question)!.set(id, own)
@@ -328,7 +332,7 @@ test('after any questions, versions and selections, the conversation is that of 
       expect(questions.map(message => message.row.messageId)).toEqual(line.map(({ id }) => id))
       expect(stored).toHaveLength(2 * line.length)
       for (const { id, question } of line)
-        expect((await readCurrent(rows, place, question)).rows[0].messageId).toBe(id)
+        expect((await readCurrentVersion(rows, place, question)).rows[0].messageId).toBe(id)
     }),
     { numRuns: 60 },
   )

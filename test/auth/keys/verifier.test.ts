@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { Admission, type Turn } from '../../../src/auth/keys/admission.ts'
-import { digestOf, newToken, productionCost } from '../../../src/auth/keys/token.ts'
-import { ApiKeyVerifier } from '../../../src/auth/keys/verifier.ts'
+import { Admission, type AdmissionTask } from '../../../src/auth/keys/admission.ts'
+import { ApiKeyVerifier } from '../../../src/auth/keys/key-verifier.ts'
+import { digestToken, newToken, productionCost } from '../../../src/auth/keys/token.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
 import { lowCost } from '../../harness/runtime.ts'
@@ -14,8 +14,8 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} }
 /** Counts the digests that are computed. */
 class Counting extends Admission {
   count = 0
-  readonly turns: Turn[] = []
-  override run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+  readonly turns: AdmissionTask[] = []
+  override run<T>(turn: AdmissionTask, work: () => Promise<T>): Promise<T> {
     this.count++
     this.turns.push(turn)
     return super.run(turn, work)
@@ -24,7 +24,7 @@ class Counting extends Admission {
 
 async function stage(keyCost = lowCost) {
   const store = { ...(await keyStore()), keyCost }
-  const admission = new Counting({ atOnce: 1 })
+  const admission = new Counting({ runningMax: 1 })
   const verifier = new ApiKeyVerifier({ ...store, log: silent, admission })
   return {
     ...store,
@@ -272,7 +272,7 @@ describe('what is remembered', () => {
   test('addresses that show one token take turns of their own, and the later ones find it known', async () => {
     const { present, plain, computed } = await stage(productionCost)
     const { token, row } = await storedKey(plain, {}, productionCost)
-    const once = await durationOf(() => digestOf(token, productionCost))
+    const once = await durationOf(() => digestToken(token, productionCost))
     const addresses = Array.from({ length: 40 }, (_, n) => `192.0.2.${n}`)
     const all = await durationOf(async () => {
       const found = await Promise.all(addresses.map(address => present(token, address)))
@@ -317,7 +317,7 @@ describe('guessing is bounded, the right key is not [security rule 10]', () => {
     const { present, plain } = await stage()
     await expect(present(newToken(tokenKey).token)).rejects.toMatchObject(invalid)
     const { token, prefix } = newToken(ofAnother)
-    const { row } = await storedKey(plain, { prefix, digest: await digestOf(token, lowCost) })
+    const { row } = await storedKey(plain, { prefix, digest: await digestToken(token, lowCost) })
     expect((await present(token))?.subject.id).toBe(row.keyId)
   })
 
