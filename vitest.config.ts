@@ -51,7 +51,7 @@ export default defineConfig({
       thresholds: Object.fromEntries(
         [
           'src/auth/**',
-          'src/access/{gate,subject,principals,visibility}.ts',
+          'src/access/{authorize,subject,principals,full-visibility}.ts',
           'src/contract/{access,scopes}.ts',
           'src/storage/cursor.ts',
         ].map(files => [files, { branches: 100 }]),

@@ -5,15 +5,15 @@
  */
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
-import type { Presented, Verifier } from '../src/auth/authenticate.ts'
+import type { RequestCredentials, TokenVerifier } from '../src/auth/authenticate.ts'
 import { Admission } from '../src/auth/keys/admission.ts'
-import { digestOf, newToken } from '../src/auth/keys/token.ts'
-import { ApiKeyVerifier } from '../src/auth/keys/verifier.ts'
-import { JwtVerifier } from '../src/auth/oidc/jwt.ts'
+import { ApiKeyVerifier } from '../src/auth/keys/key-verifier.ts'
+import { digestToken, newToken, productionCost } from '../src/auth/keys/token.ts'
+import { JwtVerifier } from '../src/auth/oidc/jwt-verifier.ts'
 import { systemClock, timestamp } from '../src/base/clock.ts'
 import { createLog } from '../src/base/log.ts'
-import { openEmbedded } from '../src/storage/open.ts'
-import { storeSecret } from '../src/storage/secret.ts'
+import { openEmbeddedStore } from '../src/storage/open.ts'
+import { getOrCreateSecret } from '../src/storage/store-secret.ts'
 import { tables } from '../src/storage/tables.ts'
 import { throughput } from './load.ts'
 import type { Pace, Paced } from './pace.ts'
@@ -26,17 +26,17 @@ const words = process.argv.slice(2)
 const quick = words.includes('--quick')
 const chosen = words.filter(word => !word.startsWith('-'))
 const log = createLog({ level: 'warn', stream: process.stderr })
-const presented: Presented = {
+const presented: RequestCredentials = {
   authorization: null,
   cookie: null,
-  address: '127.0.0.1',
+  client: '127.0.0.1',
   requestId: 'bench',
   siteOrigin: () => 'http://localhost',
 }
 
 /** Returns CPU and wall time of one verification in milliseconds, as the mean of many in a row. */
 async function costOf(
-  verifier: Verifier,
+  verifier: TokenVerifier,
   tokens: readonly string[],
   times: number,
 ): Promise<[number, number]> {
@@ -56,16 +56,23 @@ function costRow(name: string, [cpuMs, wallMs]: [number, number], goal: string):
 /** Measures the check of an API key, with a store on disk: the first time, and later. */
 async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
-  const store = await openEmbedded({ path: join(folder, 'workbase.db') })
-  const tokenKey = await storeSecret(store.rows, 'token-key')
-  const parts = { rows: store.rows, clock: systemClock, log, admission: new Admission(), tokenKey }
-  const verifier = new ApiKeyVerifier(parts)
+  const store = await openEmbeddedStore({ path: join(folder, 'workbase.db') })
+  const tokenKey = await getOrCreateSecret(store.rows, 'token-key')
+  const verifier = new ApiKeyVerifier({
+    rows: store.rows,
+    clock: systemClock,
+    log,
+    admission: new Admission(),
+    tokenKey,
+    keyCost: productionCost,
+  })
   const { token, prefix } = newToken(tokenKey)
   const now = timestamp(systemClock)
   const workspaceId = crypto.randomUUID()
   const key = { workspaceId, keyId: crypto.randomUUID(), prefix, label: 'bench', principalId: null }
   const never = { lastUsedAt: null, revokedAt: null, expiresAt: null }
-  const row = { ...key, ...never, scopes: ['read' as const], digest: await digestOf(token), createdAt: now }
+  const digest = await digestToken(token, productionCost)
+  const row = { ...key, ...never, scopes: ['read' as const], digest, createdAt: now }
   await store.rows.atomic([
     {
       op: 'insert',

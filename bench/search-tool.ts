@@ -8,22 +8,22 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { anonymousIn } from '../src/access/subject.ts'
-import { everything } from '../src/access/visibility.ts'
+import { fullVisibility } from '../src/access/full-visibility.ts'
+import { anonymousContext } from '../src/access/subject.ts'
 import type { ToolContext } from '../src/agents/tools/tool.ts'
-import { environmentOf } from '../src/config/environment.ts'
-import { loadConfig } from '../src/config/load.ts'
-import { openRuntime, type Seams } from '../src/runtime.ts'
+import { createEnvironment } from '../src/config/config-environment.ts'
+import { loadConfig } from '../src/config/load-config.ts'
+import { openRuntime, type RuntimeOverrides } from '../src/runtime.ts'
 import { cranfield, entriesOf, relevantIn } from '../test/harness/judged.ts'
 import { table } from './statistics.ts'
 
-type Tools = Parameters<NonNullable<Seams['tools']>>[0]
+type Tools = Parameters<NonNullable<RuntimeOverrides['tools']>>[0]
 
 const folder = process.argv[2] ?? cranfield
 const { signal } = new AbortController()
 
 const dataDir = mkdtempSync(join(tmpdir(), 'wb-bench-'))
-const environment = environmentOf({})
+const environment = createEnvironment({})
 let tools: Tools | undefined
 const runtime = await openRuntime(
   {
@@ -74,10 +74,10 @@ try {
   const { knowledgeBaseId } = await post<{ knowledgeBaseId: string }>(bases, { name: 'cranfield' })
   const ids = await ingest(`${bases}/${knowledgeBaseId}`)
   await runtime.settle({ signal, onProgress() {} })
-  const auth = anonymousIn('disabled')
+  const auth = anonymousContext('disabled')
   const offer = await tools!.toolbox.forAgent({ workspaceId, toolIds: ['search_kb'] }, auth, signal)
   const [search] = offer.tools
-  const caller = { auth, visibility: everything(), signal, requestId: 'bench' }
+  const caller = { auth, visibility: fullVisibility(), signal, requestId: 'bench' }
   const context: ToolContext = {
     workspaceId,
     caller,

@@ -1,12 +1,12 @@
 import { resolve } from 'node:path'
 import { IngestCommand, ingestFlags, pathArg } from '../src/cli/ingest/ingest-command.ts'
-import { into } from '../src/cli/ingest/into.ts'
-import { nameAfter } from '../src/cli/quickstart/plan.ts'
+import { splitAddArguments } from '../src/cli/ingest/into.ts'
+import { nameFromPath } from '../src/cli/quickstart/plan.ts'
 
 export default class Add extends IngestCommand {
-  static override summary = 'put files, folders or a stream into your knowledge base'
+  static override summary = 'ingest files, folders or stdin into your knowledge base'
   static override description =
-    'The same as wb kb ingest, where the knowledge base may be left out when there is only one. Where there is none yet, one is made that is called after what is read.'
+    'Like wb kb ingest, but you can leave out the knowledge base if there is only one. If the workspace has no knowledge base, one is created and named after the first path.'
   static override examples = [
     'wb add ./docs',
     'wb add handbook ./docs',
@@ -21,8 +21,8 @@ export default class Add extends IngestCommand {
 
   async run() {
     const { flags, argv } = await this.parse(Add)
-    const { base, paths } = await into(argv.map(String), this.io.cwd, this.resolving)
-    const name = base ?? nameAfter(resolve(this.io.cwd, paths[0]!.replace(/\.\w+$/, '')))
+    const { base, paths } = await splitAddArguments(argv.map(String), this.io.cwd, this.resolveContext)
+    const name = base ?? nameFromPath(resolve(this.io.cwd, paths[0]!.replace(/\.\w+$/, '')))
     await this.ingest({ name, find: () => this.knowledgeBase(base) }, paths, flags)
   }
 }

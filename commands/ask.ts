@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { ChatCommand, chatFlags } from '../src/cli/chat/chat-command.ts'
 
 export default class Ask extends ChatCommand {
-  static override summary = 'ask one question, and print the answer with its sources'
+  static override summary = 'ask a question and print the answer with its sources'
   static override examples = [
     'wb ask "how do refunds work"',
     'wb ask "how do refunds work" --agent bobby',
@@ -11,10 +11,10 @@ export default class Ask extends ChatCommand {
     'wb ask "what happened today" --attach notes/day.md',
   ]
   static override args = {
-    question: Args.string({ ignoreStdin: true, description: 'what to ask; left out, it is read from stdin' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask [read from stdin]' }),
   }
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'who answers; left out, the only one or Maven' }),
+    agent: Flags.string({ char: 'a', summary: 'agent, by name or ID [the only one, or Maven]' }),
     image: Flags.string({
       multiple: true,
       multipleNonGreedy: true,

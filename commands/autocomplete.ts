@@ -1,31 +1,36 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { completionOf, installing, shellOf, toType } from '../src/cli/completion/shells.ts'
+import {
+  chooseShell,
+  completionScript,
+  installCommands,
+  installInstructions,
+} from '../src/cli/completion/shells.ts'
 
 export default class Autocomplete extends WbCommand {
-  static override summary = 'print a script by which your shell completes wb'
+  static override summary = 'print a shell completion script'
   static override description = [
-    'Commands and flags are completed without asking any runtime. In a terminal it is said what to do with the script. To keep it:',
-    ...Object.values(installing).map(line => `  ${line}`),
+    'The script completes commands and flags without a connection to a runtime. In a terminal, this command shows how to use it. To install it permanently:',
+    ...Object.values(installCommands).map(line => `  ${line}`),
   ].join('\n')
   static override examples = ['source <(wb autocomplete bash)', 'wb autocomplete fish >wb.fish']
   static override args = {
     shell: Args.string({
-      options: Object.keys(installing),
+      options: Object.keys(installCommands),
       ignoreStdin: true,
-      description: 'whose script; left out, that of your shell',
+      description: 'shell to print a script for [your shell]',
     }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(Autocomplete)
-    const shell = shellOf(args.shell, this.io.env)
+    const shell = chooseShell(args.shell, this.io.env)
     if (this.output.interactive) {
-      for (const line of toType(shell)) this.output.result(line)
+      for (const line of installInstructions(shell)) this.output.result(line)
       return
     }
-    const script = completionOf(shell, this.config)
+    const script = completionScript(shell, this.config)
     if (this.output.json) this.output.value({ shell, script })
     else this.output.result(script)
   }

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { ChatCommand, chatFlags, screenReaderFlag } from '../src/cli/chat/chat-command.ts'
 
 export default class Chat extends ChatCommand {
-  static override summary = 'speak with an agent; the same as wb agents chat'
+  static override summary = 'chat with an agent'
   static override examples = [
     'wb chat',
     'wb chat bobby',
@@ -10,8 +10,8 @@ export default class Chat extends ChatCommand {
     'echo "how do refunds work" | wb chat',
   ]
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: 'name or id; left out, the only one or Maven' }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask at once' }),
+    agent: Args.string({ ignoreStdin: true, description: 'name or ID [the only one, or Maven]' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }
   static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }
 

@@ -2,42 +2,41 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
 import type { Check } from '../src/cli/doctor/check.ts'
-import { lookAtAll } from '../src/cli/doctor/doctor.ts'
-import { showChecks, toldOf } from '../src/cli/doctor/shown.ts'
-import { lookThroughStore } from '../src/cli/doctor/store.ts'
-import { PartlyFailed } from '../src/cli/faults.ts'
+import { runChecks } from '../src/cli/doctor/doctor.ts'
+import { doctorJson, printChecks } from '../src/cli/doctor/print-checks.ts'
+import { checkDataStore } from '../src/cli/doctor/store.ts'
+import { CommandFailed } from '../src/cli/errors.ts'
 import { examine } from '../src/cli/local.ts'
 import { counted } from '../src/cli/terminal/output.ts'
 
 export default class Doctor extends WbCommand {
-  static override summary = 'say whether all that wb needs is in order, and what to type where it is not'
+  static override summary = 'check your setup and suggest fixes'
   static override description =
-    'Looks at this machine, its configuration and data directory, the runtime, who you are there, the keychain, clocks and providers. A failure is status 1; a warning is not.'
+    'Checks this machine, its configuration and data directory, the runtime, your identity, the keychain, clocks and providers. The exit status is 1 if a check fails, but not for warnings.'
   static override examples = ['wb doctor', 'wb doctor --deep', 'wb doctor --deep --json']
   static override flags = {
-    deep: Flags.boolean({ summary: 'look through the whole store for damage and for what nothing holds' }),
+    deep: Flags.boolean({ summary: 'check the whole store for damage and orphaned data' }),
   }
-  /** It is a check. */
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { flags } = await this.parse(Doctor)
-    this.talkTo(this.profile)
+    this.useProfile(this.profile)
     const { profile, session, signal, output } = this
-    const looking = lookAtAll({ profile, session, clock: this.io.clock, signal })
+    const looking = runChecks({ profile, session, clock: this.io.clock, signal })
     const looked = await this.waitFor('looking', looking)
     const { local } = looked.config
     // Afterwards, as it keeps this process from hearing answers in time.
     const store =
       flags.deep && local
         ? await this.waitFor(
-            'looking through the store',
-            lookThroughStore(profile, looked.server, examine(profile, local)),
+            'checking the store',
+            checkDataStore(profile, looked.server, examine(profile, local)),
           )
         : { checks: [] }
     const checks = [...looked.checks, ...store.checks]
-    if (output.json) output.value(toldOf(profile, looked, { ...store, checks }))
-    else showChecks(output, checks)
+    if (output.json) output.value(doctorJson(profile, looked, { ...store, checks }))
+    else printChecks(output, checks)
     this.end(checks, flags.deep)
   }
 
@@ -50,8 +49,8 @@ export default class Doctor extends WbCommand {
       if (failures > 0) this.exitCode = exit.failed
       return
     }
-    if (failures > 0) throw new PartlyFailed(`${counted(failures, 'problem')} found`)
-    output.note(doubts === 0 ? '  ✓ nothing wrong' : `  ✓ nothing failed, ${counted(doubts, 'warning')}`)
-    if (!isDeep) output.note('  wb doctor --deep    looks through the store, too')
+    if (failures > 0) throw new CommandFailed(`${counted(failures, 'problem')} found`)
+    output.note(doubts === 0 ? '  ✓ no problems found' : `  ✓ no failures, ${counted(doubts, 'warning')}`)
+    if (!isDeep) output.note('  wb doctor --deep    also checks the store')
   }
 }

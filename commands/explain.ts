@@ -1,15 +1,17 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exitStatus } from '../src/cli/command/exit.ts'
-import { UsageError } from '../src/cli/faults.ts'
-import { nearest } from '../src/cli/terminal/nearest.ts'
+import { UsageError } from '../src/cli/errors.ts'
+import { nearestMatch } from '../src/cli/terminal/nearest.ts'
 import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
 
 export default class Explain extends WbCommand {
   static override summary = 'explain an error code, or list them all'
   static override examples = ['wb explain kb_name_taken', 'wb explain']
-  static override args = { code: Args.string({ description: 'code that stands in an error, in brackets' }) }
-  protected override readonly mindsFolder = false
+  static override args = {
+    code: Args.string({ description: 'error code, as shown in parentheses in an error message' }),
+  }
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(Explain)
@@ -24,7 +26,7 @@ export default class Explain extends WbCommand {
         empty: [],
       })
     if (!isErrorCode(wanted)) {
-      const close = nearest(wanted, errorCodes)
+      const close = nearestMatch(wanted, errorCodes)
       throw new UsageError(`"${wanted}" is not an error code`, [
         ...(close ? [`did you mean ${close}?`] : []),
         'wb explain',
@@ -42,7 +44,7 @@ export default class Explain extends WbCommand {
   }
 }
 
-/** As `GET /error-codes` tells it. */
+/** Returns the entry of `GET /error-codes`. */
 function entry(code: (typeof errorCodes)[number]) {
   const { status, hint } = errorRegistry[code]
   return { code, defaultStatus: status, hint, docs: errorDocs(code) }

@@ -1,17 +1,21 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { asksNobody, askWays } from '../src/cli/connection/ways-in.ts'
+import { fetchAuthMethods, requiresNoCredential } from '../src/cli/connection/auth-methods.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
-import { keepLogin } from '../src/cli/sign-in/keep.ts'
-import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
-import { keychainFor, requireLoginPlace, useRuntime } from '../src/cli/sign-in/place.ts'
-import { givenToken, signIn } from '../src/cli/sign-in/sign-in.ts'
+import {
+  chooseKeychain,
+  requireStorableLogin,
+  saveProfileRuntime,
+} from '../src/cli/sign-in/choose-keychain.ts'
+import { noSignInNotes, otherRuntimeNote, signedInNotes } from '../src/cli/sign-in/notes.ts'
+import { saveLogin } from '../src/cli/sign-in/save-login.ts'
+import { readToken, signIn } from '../src/cli/sign-in/sign-in.ts'
 
 export default class Login extends WbCommand {
   static override summary = 'sign in to a runtime'
   static override description =
-    'Asks the runtime how people sign in: in a browser, with a code to type there, or with an API key. The login is kept in the keychain of this system.'
+    'The runtime decides how you sign in: with a code in a browser, or with an API key. The login is stored in the keychain of this system.'
   static override examples = [
     'wb login https://wb.example.com',
     'wb login https://wb.example.com --profile work',
@@ -23,47 +27,48 @@ export default class Login extends WbCommand {
   static override flags = {
     'with-token': Flags.boolean({ summary: 'read an API key or an access token from stdin' }),
     'insecure-storage': Flags.boolean({
-      summary: 'keep the login in a file that you alone can read, not in the keychain',
+      summary: 'store the login in a file that only you can read, not in the keychain',
     }),
   }
-  protected override readonly makesProfile = true
-  /** Mostly an address is named, and then no file of the folder matters. */
-  protected override readonly mindsFolder = false
-  protected override interruptedAs = 'interrupted; nothing was kept'
+  protected override readonly createsProfile = true
+  /** The address is usually an argument, so files of the folder do not matter. */
+  protected override readonly usesFolderFiles = false
+  protected override interruptMessage = 'interrupted; nothing was stored'
 
   async run() {
     const { args, flags } = await this.parse(Login)
-    if (args.url !== undefined) this.talkToUrl(args.url)
+    if (args.url !== undefined) this.useUrl(args.url)
     const { profile, session, output, progress, signal } = this
-    requireLoginPlace(profile)
-    const ways = await this.waitFor('asking how to sign in', askWays(session.stranger, profile))
-    if (asksNobody(ways)) {
-      await useRuntime(profile, undefined)
-      for (const line of openNotes(profile, (await session.runtime()).kind)) output.note(line)
+    requireStorableLogin(profile)
+    const ways = await this.waitFor(
+      'checking how to sign in',
+      fetchAuthMethods(session.anonymousClient, profile),
+    )
+    if (requiresNoCredential(ways)) {
+      await saveProfileRuntime(profile, undefined)
+      for (const line of noSignInNotes(profile, (await session.runtime()).kind)) output.note(line)
       return
     }
-    const agree = this.canAsk ? (question: string) => this.agree(question) : undefined
-    const driver = flags['insecure-storage'] ? 'file' : await keychainFor(profile, output, agree)
+    const agree = this.canAsk ? (question: string) => this.askYesNo(question) : undefined
+    const driver = flags['insecure-storage'] ? 'file' : await chooseKeychain(profile, output, agree)
     const signedIn = await signIn(session, ways, {
-      given: flags['with-token']
-        ? () => givenToken(this.io.stdin, signal, q => this.askSecret(q))
-        : undefined,
+      given: flags['with-token'] ? () => readToken(this.io.stdin, signal, q => this.askSecret(q)) : undefined,
       askKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
       screen: { output, progress, io: this.io, canAsk: this.canAsk, signal },
     })
     const { kind, tokens, me } = signedIn
-    await keepLogin(
+    await saveLogin(
       profile,
       { kind, who: me.label ?? me.id, tokens, driver },
       { clock: this.io.clock, signal },
     )
-    this.interruptedAs = 'interrupted; you are signed in'
-    await useRuntime(profile, driver)
+    this.interruptMessage = 'interrupted; you are signed in'
+    await saveProfileRuntime(profile, driver)
     const place = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }
     if (output.json) return output.value({ ...me, ...place })
     for (const line of await signedInNotes(session, { ...signedIn, driver }, this.io.clock.now()))
       output.note(line)
-    const elsewhere = elsewhereNote(profile, this.io)
+    const elsewhere = otherRuntimeNote(profile, this.io)
     if (elsewhere) output.warn(elsewhere)
   }
 }

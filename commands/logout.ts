@@ -1,58 +1,58 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { allLogins, findLogin, type StoredLogin } from '../src/cli/credentials/logins.ts'
+import { findLogin, listLogins, type StoredLogin } from '../src/cli/credentials/logins.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
-import { homeLine, readProfiles } from '../src/cli/settings/profiles.ts'
-import { dropLogin, dropOrphans } from '../src/cli/sign-in/keep.ts'
+import { localProfileCommand, readProfiles } from '../src/cli/settings/profiles.ts'
+import { removeLogin, removeOrphans } from '../src/cli/sign-in/save-login.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 export default class Logout extends WbCommand {
-  static override summary = 'forget the login of a runtime'
+  static override summary = 'sign out of a runtime'
   static override description =
-    'The session at the identity provider goes on, and a key stays what it is: wb keys revoke ends a key.'
+    'This does not end your session at the identity provider, and does not revoke an API key. To revoke a key, use wb keys revoke.'
   static override examples = ['wb logout', 'wb logout https://wb.example.com', 'wb logout --all']
   static override args = {
     url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the one in use]' }),
   }
   static override flags = {
-    all: Flags.boolean({ summary: 'every login of every profile' }),
-    forget: Flags.boolean({ summary: 'also where the keychain does not answer, which then keeps an entry' }),
+    all: Flags.boolean({ summary: 'sign out of all runtimes in all profiles' }),
+    forget: Flags.boolean({ summary: 'sign out even if the keychain is not available; its entry is kept' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(Logout)
-    if (args.url !== undefined) this.talkToUrl(args.url)
-    const found = flags.all ? allLogins(this.profile.settingsDir) : [findLogin(this.profile)]
+    if (args.url !== undefined) this.useUrl(args.url)
+    const found = flags.all ? listLogins(this.profile.settingsDir) : [findLogin(this.profile)]
     const logins = found.filter(login => login !== undefined)
     for (const login of logins) {
-      const left = await dropLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
+      const left = await removeLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
       if (left) this.output.warn(`  ! ${left}`)
     }
     const orphans = flags.all ? await this.dropOrphans(logins) : []
     for (const runtime of orphans)
-      this.output.note(`  ✓ removed what was left of a login to ${plainLine(runtime)}`)
+      this.output.note(`  ✓ removed an unused keychain entry for ${plainLine(runtime)}`)
     if (this.output.json)
       return this.output.value(logins.map(({ profile, runtime }) => ({ profile, runtime })))
     for (const { runtime, who } of logins)
-      this.output.note(`  ✓ signed out of ${plainLine(runtime)}, where you were ${plainLine(who)}`)
+      this.output.note(`  ✓ signed out of ${plainLine(runtime)} (${plainLine(who)})`)
     if (logins.length === 0 && orphans.length === 0)
       this.output.note(
-        flags.all ? '  nobody is signed in' : `  nobody is signed in to ${runtimeKey(this.profile)}`,
+        flags.all ? '  you are not signed in' : `  you are not signed in to ${runtimeKey(this.profile)}`,
       )
     if (this.profile.urlFrom === 'profile')
       this.output.note(
-        `  ${homeLine(readProfiles(this.profile.settingsDir))}    switches back to this machine`,
+        `  ${localProfileCommand(readProfiles(this.profile.settingsDir))}    switches back to this machine`,
       )
   }
 
-  /** In the keychains that this person uses, and beside the settings. */
+  /** Removes entries without a login from all keychains of the profiles, and from files. */
   private async dropOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
     const { keychain = 'keyring', settingsDir } = this.profile
     const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)
     const drivers = [keychain, ...named, ...logins.map(({ driver }) => driver), 'file' as const]
-    const { removed, left } = await dropOrphans(this.profile, drivers, this.signal)
+    const { removed, left } = await removeOrphans(this.profile, drivers, this.signal)
     for (const fact of left) this.output.warn(`  ! ${fact}`)
     return removed
   }

@@ -1,24 +1,24 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { browsedUrl, openPage, pages } from '../src/cli/connection/browser.ts'
+import { browserPages, browserUrl, openPage } from '../src/cli/connection/browser.ts'
 
 export default class Open extends WbCommand {
   static override summary = 'open a page of the runtime in a browser'
   static override description =
-    'Prints the address and opens it. Over SSH, without a display, in a pipe and in CI it is printed only.'
+    'Prints the address and opens it. In a pipe, in CI, over SSH and without a display, it only prints the address.'
   static override examples = ['wb open', 'wb open api --url https://workbase.example']
   static override args = {
     page: Args.string({
-      options: Object.keys(pages),
+      options: Object.keys(browserPages),
       default: 'docs',
       ignoreStdin: true,
-      description: 'docs, the reference of the API, or api, the same as OpenAPI',
+      description: 'docs for the API reference, api for its OpenAPI document',
     }),
   }
 
   async run() {
     const { args } = await this.parse(Open)
-    const url = (await browsedUrl(this.profile)) + pages[args.page as keyof typeof pages]
+    const url = (await browserUrl(this.profile)) + browserPages[args.page as keyof typeof browserPages]
     if (this.output.json) return this.output.value({ url })
     this.output.result(url)
     await openPage(url, this.io, this.output)

@@ -1,33 +1,33 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { servedUrl } from '../src/cli/connection/served-url.ts'
+import { configuredServerUrl } from '../src/cli/connection/served-url.ts'
 import { takesUtf8 } from '../src/cli/environment.ts'
-import { UsageError } from '../src/cli/faults.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { asciiTerminal } from '../src/cli/terminal/charset.ts'
 import { clipboard } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
 
-/** Flags that say which runtime and workspace are meant. */
+/** Flags that select the runtime and the workspace. */
 const whereFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as const
 
 export default class Playground extends WbCommand {
-  static override summary = 'search as you type, and try how passages are ranked'
+  static override summary = 'search as you type and try ranking options'
   static override description =
-    'Fills the terminal until you leave with ctrl+c. Esc goes to the settings; ? there lists all keys.'
+    'Uses the whole terminal. Press Esc for the settings, ? in the settings for a list of keys, and Ctrl-C to leave.'
   static override examples = ['wb playground', 'wb playground handbook', 'wb playground handbook "refunds"']
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or id; left out, the only one or one from a list',
+      description: 'knowledge base, by name or ID [the only one, or one you choose]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask at once' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(Playground)
     if (!this.output.interactive || !this.canAsk)
-      throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    needs none'])
+      throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    works without one'])
     const { client, session, signal, output, io } = this
     const { workspaceId, name } = await this.waitFor('looking', this.workspace())
     const port = new RuntimePort(client, workspaceId, io.clock)
@@ -46,7 +46,7 @@ export default class Playground extends WbCommand {
         about: {
           workspaceId,
           workspace: plainLine(name),
-          url: kind === 'process' ? await servedUrl(this.profile, io) : baseUrl,
+          url: kind === 'process' ? await configuredServerUrl(this.profile, io) : baseUrl,
           hasCredential: session.credential.used !== undefined,
           flags: [
             ...(flags.local ? ['--local'] : []),

@@ -4,36 +4,41 @@ import { exit } from '../src/cli/command/exit.ts'
 import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
 import { homeFolder } from '../src/cli/environment.ts'
 import { summaryObject } from '../src/cli/ingest/summary.ts'
-import { showPassages } from '../src/cli/passages/show.ts'
-import { planOf } from '../src/cli/quickstart/plan.ts'
-import { nextLines, placeOf, quickstart, type Started } from '../src/cli/quickstart/quickstart.ts'
-import { typedAs } from '../src/cli/started-as.ts'
+import { typedProgram } from '../src/cli/launch-command.ts'
+import { printPassages } from '../src/cli/passages/print-passages.ts'
+import { planQuickstart } from '../src/cli/quickstart/plan.ts'
+import {
+  nextStepLines,
+  type QuickstartResult,
+  quickstart,
+  runtimeLocation,
+} from '../src/cli/quickstart/quickstart.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
-/** Columns below which what would stand side by side stands below each other. */
+/** Terminal width below which lists are stacked. */
 const narrow = 72
 
 export default class Quickstart extends WbCommand {
-  static override summary = 'from nothing to a cited answer, over your folder or the documents of Workbase'
+  static override summary = 'get a cited answer from your folder or sample documents'
   static override description =
-    'Makes the workspace demo and a knowledge base in it. Running it again does no harm.'
+    'Creates the workspace demo with a knowledge base, ingests the documents, and searches them. You can safely run it again.'
   static override examples = ['wb quickstart', 'wb quickstart ./docs "how do refunds work"']
   static override args = {
     folder: Args.string({
       ignoreStdin: true,
-      description: 'what to read; left out, the documents of Workbase',
+      description: 'folder to ingest [the documents of Workbase]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(Quickstart)
     const { client, signal, progress, output, profile } = this
-    const plan = await planOf(args.folder, args.question, { cwd: this.io.cwd, signal })
+    const plan = await planQuickstart(args.folder, args.question, { cwd: this.io.cwd, signal })
     const runtime = await this.session.runtime()
     const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
     output.note(
-      `  ${[name, ...placeOf(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
+      `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
     )
     const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
     const started = await quickstart(parts, plan)
@@ -42,17 +47,17 @@ export default class Quickstart extends WbCommand {
     else this.show(started, runtime.kind)
   }
 
-  private show(started: Started, kind: ResolvedRuntime['kind']): void {
+  private show(started: QuickstartResult, kind: ResolvedRuntime['kind']): void {
     const { question, passages } = started
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
-    showPassages(this.output, question, passages, { explain: false })
+    printPassages(this.output, question, passages, { explain: false })
     this.output.note(
-      ['  Next', ...nextLines(started, this.output, { program: typedAs(this.io), kind })].join('\n'),
+      ['  Next', ...nextStepLines(started, this.output, { program: typedProgram(this.io), kind })].join('\n'),
     )
   }
 }
 
-function startedObject({ workspace, base, held, summary, question, passages }: Started) {
+function startedObject({ workspace, base, held, summary, question, passages }: QuickstartResult) {
   const hits = passages.map(({ document: _, ...passage }) => passage)
   return { workspace, knowledgeBase: base, ...held, ingest: summaryObject(summary), question, passages: hits }
 }

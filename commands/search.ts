@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everywhere } from '../src/cli/passages/everywhere.ts'
-import { refuseUnclear } from '../src/cli/passages/request.ts'
+import { requireClearQuestion } from '../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../src/cli/passages/search-command.ts'
+import { workspaceScope } from '../src/cli/passages/workspace-scope.ts'
 
 export default class Search extends SearchCommand {
-  static override summary = 'find passages in every knowledge base of the workspace'
+  static override summary = 'search all knowledge bases of the workspace'
   static override examples = [
     'wb search "how do refunds work"',
     'wb search "how do refunds work" --kb handbook --limit 3',
@@ -13,21 +13,21 @@ export default class Search extends SearchCommand {
   static override strict = false
   static override usage = 'search QUESTION'
   static override args = {
-    question: Args.string({ ignoreStdin: true, description: 'what to ask, in words or a sentence' }),
+    question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
   }
   static override flags = {
-    kb: Flags.string({ char: 'k', summary: 'search this knowledge base alone' }),
+    kb: Flags.string({ char: 'k', summary: 'search only this knowledge base' }),
     ...searchFlags,
   }
 
   async run() {
     const { args, flags, argv } = await this.parse(Search)
     const saved = flags.kb === undefined ? flags.saved : undefined
-    refuseUnclear(argv.map(String), { all: true, saved, everywhere: 'wb search' })
+    requireClearQuestion(argv.map(String), { all: true, saved, everywhere: 'wb search' })
     const question = await this.question(args.question)
     const base =
       flags.kb === undefined
-        ? await everywhere(this.client, await this.workspace())
+        ? await workspaceScope(this.client, await this.workspace())
         : await this.knowledgeBase(flags.kb)
     await this.answer(question, base, flags)
   }

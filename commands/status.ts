@@ -2,10 +2,10 @@ import * as Flags from '@oclif/core/flags'
 import { pause } from '../src/base/pause.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { reportLines, reportOf } from '../src/cli/command/report.ts'
-import { UsageError } from '../src/cli/faults.ts'
-import { statusFields } from '../src/cli/status/shown.ts'
-import { lookAtStatus, type Seen } from '../src/cli/status/status.ts'
-import { Redrawn } from '../src/cli/terminal/redrawn.ts'
+import { UsageError } from '../src/cli/errors.ts'
+import { readStatus, type StatusView } from '../src/cli/status/status.ts'
+import { statusFields } from '../src/cli/status/status-fields.ts'
+import { RedrawnBlock } from '../src/cli/terminal/redrawn.ts'
 import { wrapLine } from '../src/cli/terminal/wrap.ts'
 import { Unreachable } from '../src/client/unreachable.ts'
 import { WbError } from '../src/contract/errors.ts'
@@ -13,31 +13,31 @@ import { WbError } from '../src/contract/errors.ts'
 const everyMs = 2_000
 
 export default class Status extends WbCommand {
-  static override summary = 'show the runtime, the workspace, what is in it, its jobs, and who you are'
+  static override summary = 'show the runtime, workspace, jobs and your identity'
   static override examples = ['wb status', 'wb status --json']
   static override flags = {
-    watch: Flags.boolean({ summary: 'show it anew every 2 seconds, until Ctrl-C' }),
+    watch: Flags.boolean({ summary: 'refresh every 2 seconds until Ctrl-C' }),
   }
 
   async run() {
     const { flags } = await this.parse(Status)
     if (flags.watch && !this.output.interactive)
-      throw new UsageError('--watch draws on a terminal, and standard output is none', ['wb status'])
+      throw new UsageError('--watch needs a terminal as standard output', ['wb status'])
     const seen = await this.waitFor('looking', this.look())
     if (flags.watch) return this.watch(seen)
     this.output.fields(seen.status, statusFields(seen))
     for (const line of seen.noWorkspace?.next ?? []) this.output.note(`  ${line}`)
   }
 
-  private look(): Promise<Seen> {
-    return lookAtStatus(this.session, this.resolving)
+  private look(): Promise<StatusView> {
+    return readStatus(this.session, this.resolveContext)
   }
 
-  /** What fails on the way is shown in the place of the screen: a runtime that is away may come back. */
-  private async watch(first: Seen): Promise<void> {
+  /** Redraws the status. Errors are shown in its place, because the runtime may come back. */
+  private async watch(first: StatusView): Promise<void> {
     const { output, signal } = this
-    const screen = new Redrawn(this.io.stdout)
-    const ends = output.style.dim('  Ctrl-C ends it')
+    const screen = new RedrawnBlock(this.io.stdout)
+    const ends = output.style.dim('  Ctrl-C to stop')
     const draw = (lines: readonly string[]) => screen.show([...lines, ends])
     draw(output.fieldLines(statusFields(first)))
     while (await this.goesOn()) {
@@ -52,7 +52,7 @@ export default class Status extends WbCommand {
     }
   }
 
-  /** Resolves after the pause; false once it is interrupted. */
+  /** Waits for the next refresh. Returns false if the user interrupts. */
   private async goesOn(): Promise<boolean> {
     await pause(everyMs, this.signal)
     return !this.signal.aborted

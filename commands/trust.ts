@@ -1,28 +1,31 @@
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../src/base/shell-word.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { UsageError } from '../src/cli/faults.ts'
-import { decidedFolders } from '../src/cli/folder/decided.ts'
-import { realFolder } from '../src/cli/folder/here.ts'
-import { fileLines } from '../src/cli/folder/shown.ts'
-import { decide, decisionNow, decisionOn } from '../src/cli/folder/trusted.ts'
+import { UsageError } from '../src/cli/errors.ts'
 import { surveyFolder } from '../src/cli/local.ts'
-import { shellWord } from '../src/cli/terminal/shell-word.ts'
+import { listDecidedFolders } from '../src/cli/trust/decided-folders.ts'
+import { createDecision, findDecision, storeDecision } from '../src/cli/trust/decisions.ts'
+import { realFolder } from '../src/cli/trust/folder-files.ts'
+import { fileLines } from '../src/cli/trust/trust-lines.ts'
 
 export default class Trust extends WbCommand {
-  static override summary = "let this folder's files count"
+  static override summary = 'trust the configuration files in a folder'
   static override description =
-    'workbase.yaml, .workbase/ and the profile in .wb.yaml count in a folder that is trusted, until what they say of addresses, access and programs changes.'
+    'In a trusted folder, workbase.yaml, .workbase/ and the profile in .wb.yaml are used. If their settings for addresses, access or programs change, you have to trust the folder again.'
   static override examples = ['wb trust', 'wb trust --list', 'wb trust --remove']
   static override args = {
-    folder: Args.string({ ignoreStdin: true, description: 'which one [the working directory]' }),
+    folder: Args.string({ ignoreStdin: true, description: 'folder to trust [the working directory]' }),
   }
   static override flags = {
-    list: Flags.boolean({ summary: 'list folders that were decided on', exclusive: ['remove'] }),
-    remove: Flags.boolean({ summary: 'forget what was said of the folder' }),
+    list: Flags.boolean({
+      summary: 'list folders that you trusted or declined to trust',
+      exclusive: ['remove'],
+    }),
+    remove: Flags.boolean({ summary: 'forget the decision about the folder' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(Trust)
@@ -32,17 +35,17 @@ export default class Trust extends WbCommand {
     const { files, fault } = await surveyFolder(folder)
     if (fault !== undefined) throw new UsageError(`${folder} cannot be trusted: ${fault}`)
     if (Object.keys(files).length === 0)
-      throw new UsageError(`nothing in ${folder} needs trust`, [
-        'workbase.yaml, .workbase/ and a profile in .wb.yaml do',
+      throw new UsageError(`${folder} has no files that need trust`, [
+        'only workbase.yaml, .workbase/ and a profile in .wb.yaml need it',
       ])
     for (const line of fileLines(files)) this.output.note(line)
-    await decide(this.profile.settingsDir, folder, decisionNow(this.io.clock, true, files))
+    await storeDecision(this.profile.settingsDir, folder, createDecision(this.io.clock, true, files))
     if (this.output.json) return this.output.value({ folder, trusted: true, files: Object.keys(files) })
-    this.output.note(`  ✓ these files of ${folder} count from now on`)
+    this.output.note(`  ✓ trusted these files in ${folder}`)
   }
 
   private async list(): Promise<void> {
-    const rows = await decidedFolders(this.profile.settingsDir)
+    const rows = await listDecidedFolders(this.profile.settingsDir)
     this.output.list(rows, {
       columns: {
         folder: { of: row => row.folder, as: 'free' },
@@ -50,19 +53,19 @@ export default class Trust extends WbCommand {
         files: { of: row => row.files.join(' '), as: 'free' },
         since: { of: row => row.decidedAt, as: 'time' },
       },
-      empty: ['  no folder was decided on', '  wb trust'],
+      empty: ['  no decisions about folders yet', '  wb trust'],
     })
   }
 
   private async remove(folder: string): Promise<void> {
     const { settingsDir } = this.profile
-    if (!decisionOn(settingsDir, folder))
-      throw new UsageError(`nothing is known of ${folder}`, ['wb trust --list'])
-    await decide(settingsDir, folder, undefined)
+    if (!findDecision(settingsDir, folder))
+      throw new UsageError(`there is no decision about ${folder}`, ['wb trust --list'])
+    await storeDecision(settingsDir, folder, undefined)
     if (this.output.json) this.output.value({ folder, trusted: false })
     else
       this.output.note(
-        `  ✓ the files of ${folder} do not count any more\n  wb trust ${shellWord(folder)}    has them count again`,
+        `  ✓ removed the decision about ${folder}\n  wb trust ${shellWord(folder)}    trusts it again`,
       )
   }
 }

@@ -1,18 +1,18 @@
-import { host } from '../src/base/host.ts'
+import { hostFacts } from '../src/base/host-facts.ts'
 import { packageBuild } from '../src/base/package.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { dayOf } from '../src/cli/terminal/moment.ts'
+import { formatDate } from '../src/cli/terminal/duration.ts'
 
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'
   static override examples = ['wb version', 'wb version --json']
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     await this.parse(Version)
     const { version, commit, buildTime } = packageBuild()!
-    const platform = `${host.platform}-${host.architecture}`
-    const all = { version, commit, buildTime, node: host.nodeVersion, platform }
-    this.output.fields(all, { ...all, buildTime: undefined, built: dayOf(Date.parse(buildTime)) })
+    const platform = `${hostFacts.platform}-${hostFacts.architecture}`
+    const all = { version, commit, buildTime, node: hostFacts.nodeVersion, platform }
+    this.output.fields(all, { ...all, buildTime: undefined, built: formatDate(Date.parse(buildTime)) })
   }
 }

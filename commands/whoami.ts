@@ -1,8 +1,8 @@
 import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
-import { anonymous, callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
-import { endingAt } from '../src/cli/sign-in/notes.ts'
-import { due } from '../src/cli/terminal/moment.ts'
+import { anonymous, callerName, identifyCaller, permissionSummary } from '../src/cli/sign-in/identity.ts'
+import { expirationTime } from '../src/cli/sign-in/notes.ts'
+import { formatDue } from '../src/cli/terminal/duration.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
@@ -14,42 +14,45 @@ const types: Record<Me['type'], string> = {
 }
 
 export default class Whoami extends WbCommand {
-  static override summary = 'say who you are to the runtime, in one line'
+  static override summary = 'show your identity at the runtime in one line'
   static override examples = ['wb whoami', 'wb whoami --json']
 
   async run() {
     await this.parse(Whoami)
-    const caller = await callerOf(this.session)
+    const caller = await identifyCaller(this.session)
     if (caller.kind === 'stranger') throw caller.refusal
     const me = caller.kind === 'known' ? caller.me : null
     if (this.output.json) return this.output.value(me ?? anonymous)
     const runtime = plainLine(runtimeKey(this.profile))
     const { interactive } = this.output
-    const who = interactive ? told : columns
+    const who = interactive ? terminalColumns : pipeColumns
     const words =
-      me === null ? ['nobody', 'asks nobody who they are'] : [...who(me), ...(await this.ending(me))]
+      me === null ? ['anonymous', 'no credential required'] : [...who(me), ...(await this.ending(me))]
     this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
 
-  /** Nothing of a token that is renewed, and where nothing is said of it. */
+  /** Returns the expiration; empty if it is unknown, or the token is renewed. */
   private async ending(me: Me): Promise<string[]> {
-    const tokens = await this.session.keptTokens?.tokens()
+    const tokens = await this.session.tokenStore?.tokens()
     if (tokens?.refreshToken !== undefined) return []
-    const moment = endingAt(me, undefined)
+    const moment = expirationTime(me, undefined)
     if (!this.output.interactive) return moment ? [moment] : []
     if (moment === null) return ['never ends']
-    return moment === undefined ? [] : [`ends ${due(Date.parse(moment), this.io.clock.now())}`]
+    return moment === undefined ? [] : [`ends ${formatDue(Date.parse(moment), this.io.clock.now())}`]
   }
 }
 
-/** For a program. */
-function columns(me: Me): string[] {
-  return [nameOf(me), types[me.type], standingOf(me)]
+/** Returns the fields for a pipe. */
+function pipeColumns(me: Me): string[] {
+  return [callerName(me), types[me.type], permissionSummary(me)]
 }
 
-/** For a person, who could take the label of a key for its role: a key may be labelled admin and only read. */
-function told(me: Me): string[] {
-  const who = me.type === 'apiKey' ? `API key ${nameOf(me)}` : `${nameOf(me)}  ${types[me.type]}`
+/**
+ * Returns the fields for a terminal. They name the kind of each value, because a key can have any label,
+ * such as `admin`.
+ */
+function terminalColumns(me: Me): string[] {
+  const who = me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${types[me.type]}`
   const kind = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
-  return [who, `${kind}${standingOf(me)}`]
+  return [who, `${kind}${permissionSummary(me)}`]
 }

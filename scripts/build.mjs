@@ -26,34 +26,42 @@ const external = [
 ]
 
 /**
- * Bundles the few parts of undici that the command line needs for HTTP/1.1, because loading the whole package
- * takes longer than most commands run. Leaves out HTTP/2, which is never negotiated and loads `node:http2`.
+ * Replaces a module of a package by an empty one. The build fails if no such module is bundled, because the
+ * package has changed.
+ */
+function without(filter) {
+  return {
+    name: 'without',
+    setup(build) {
+      let isFound = false
+      build.onLoad({ filter }, () => {
+        isFound = true
+        return { contents: '' }
+      })
+      build.onEnd(() => (isFound ? {} : { errors: [{ text: `no module matches ${filter}` }] }))
+    },
+  }
+}
+
+/**
+ * Resolves the few parts of undici that the command line needs for HTTP/1.1, to bundle them: loading the whole
+ * package takes longer than most commands run.
  */
 const undiciParts = {
   name: 'undici-parts',
   setup(build) {
     build.onResolve({ filter: /^undici\/lib\// }, ({ path }) => ({ path: join(root, 'node_modules', path) }))
-    build.onLoad({ filter: /[\\/]undici[\\/]lib[\\/]dispatcher[\\/]client-h2\.js$/ }, () => ({
-      contents: '',
-    }))
   },
 }
 
-/** Removes Ink's connection to the React developer tools, which users do not have. */
-const withoutDevtools = {
-  name: 'without-devtools',
-  setup(build) {
-    build.onLoad({ filter: /[\\/]ink[\\/]build[\\/]devtools\.js$/ }, () => ({ contents: '' }))
-  },
-}
-
-/** Removes the translations of zod's messages, which are half of its size. */
-const inEnglish = {
-  name: 'in-english',
-  setup(build) {
-    build.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: '' }))
-  },
-}
+const leftOut = [
+  // HTTP/2, which is never negotiated and loads `node:http2`.
+  without(/[\\/]undici[\\/]lib[\\/]dispatcher[\\/]client-h2\.js$/),
+  // Ink's connection to the React developer tools, which users do not have.
+  without(/[\\/]ink[\\/]build[\\/]devtools\.js$/),
+  // Translations of zod's messages, which are half of its size.
+  without(/[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/),
+]
 
 /** Globals that bundled CommonJS packages use. */
 const commonJs = `import{createRequire as $require}from'node:module';import{fileURLToPath as $path}from'node:url';\
@@ -135,7 +143,7 @@ async function build({ clean }) {
     external,
     banner: { js: commonJs },
     define: { 'process.env.NODE_ENV': '"production"' },
-    plugins: [wireContract(root), undiciParts, withoutDevtools, inEnglish],
+    plugins: [wireContract(root), undiciParts, ...leftOut],
     logLevel: 'warning',
     write: false,
   })

@@ -1,6 +1,6 @@
 /**
- * Checks comments, texts for users and Markdown pages against the style rules, and prints each violation with
- * its file and line.
+ * Checks comments, texts for users and Markdown pages against the style rules, and that an exported name is
+ * declared in one file only. Prints each violation with its file and line.
  *
  *     node --import tsx scripts/check-writing.ts [PATH...]
  *
@@ -30,6 +30,14 @@ interface Allowed {
   readonly unchecked: readonly string[]
   /** Allowed words by file, spelled as in the file. */
   readonly words: Readonly<Record<string, readonly string[]>>
+  /** Files whose exports load the functions of the same name of another file. */
+  readonly bridges: readonly string[]
+}
+
+interface ExportedName {
+  readonly name: string
+  readonly file: string
+  readonly line: number
 }
 
 const emptyOpener = /^(?:Who|Whose|What|Whether|Where|That|The same)\b/
@@ -74,6 +82,15 @@ for (const file of files) {
     count++
   }
 }
+const fileOfExport = new Map<string, string>()
+const declaring = sourceFiles().filter(file => !allowed.bridges.includes(file))
+for (const { name, file, line } of declaring.flatMap(exportedNamesOf)) {
+  const first = fileOfExport.get(name) ?? file
+  fileOfExport.set(name, first)
+  if (first === file) continue
+  console.log(`${file}:${line}: "${name}" is also exported by ${first}`)
+  count++
+}
 console.log(`${count} violations of the rules of style in ${files.length} files`)
 if (count > 0) process.exitCode = 1
 
@@ -108,6 +125,23 @@ function passagesOf(file: string): Passage[] {
     ...ofComments,
     ...textsIn(program).map(({ kind, text, node }) => ({ kind, text, line: lineOf(node) })),
   ]
+}
+
+/** Returns the modules of the product, without those that are not checked yet. */
+function sourceFiles(): string[] {
+  return files.filter(file => /^(?:src|commands)\/.*(?<!\.d)\.tsx?$/.test(file))
+}
+
+/** Returns the names that a module declares and exports. Names of re-exports are declared elsewhere. */
+function exportedNamesOf(file: string): ExportedName[] {
+  const source = readFileSync(file, 'utf8')
+  return parseSync(file, source).program.body.flatMap(statement => {
+    if (statement.type !== 'ExportNamedDeclaration' || !statement.declaration) return []
+    const { declaration } = statement
+    const declared = 'declarations' in declaration ? declaration.declarations : [declaration]
+    const line = 1 + lineBreaksIn(source.slice(0, statement.start))
+    return declared.flatMap(({ id }) => (id?.type === 'Identifier' ? [{ name: id.name, file, line }] : []))
+  })
 }
 
 interface Text extends Pick<Passage, 'text'> {

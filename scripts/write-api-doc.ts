@@ -5,33 +5,38 @@
  */
 import { writeFileSync } from 'node:fs'
 import { api } from '../src/contract/index.ts'
-import { type Operation, openApiDocument, type Schema } from '../src/contract/openapi.ts'
+import { type JsonSchema, type OpenApiOperation, openApiDocument } from '../src/contract/openapi.ts'
 
-const intro = `# The API
+const intro = `# HTTP API
 
-Every route, by topic. A running server shows the same with all fields at \`/docs\`, and to machines at
-\`/api/v1/openapi.json\`. In the paths, \`W\` is \`/api/v1/workspaces/{workspaceId}\` and \`KB\` is
-\`W/knowledge-bases/{knowledgeBaseId}\`.
+This page lists every route of the HTTP API: its access rule, its fields, and its error codes. [HTTP conventions](http.md)
+describes what all routes have in common.
 
 \`\`\`sh
 wb api GET /api/v1/workspaces
 \`\`\`
 
-**Bodies** (required fields in bold) are JSON in UTF-8 unless a route says otherwise. A PATCH leaves what it does not name as it is, \`null\` clears
-a field, and lists and maps are replaced whole. Where a route is not strict about them, unknown fields are ignored and
-named in \`X-Workbase-Ignored\`.
+A running server shows the complete reference, with the type of each field, at \`/docs\`. Generate clients from the OpenAPI
+document at \`/api/v1/openapi.json\`.
 
-**Versions**: every answer names that of the runtime in \`X-Workbase-Version\`.
+In the paths, \`W\` is \`/api/v1/workspaces/{workspaceId}\`, and \`KB\` is \`W/knowledge-bases/{knowledgeBaseId}\`.
 
-**Lists** take \`limit\` (1 to 200, 50 unless given) and \`cursor\`, and answer \`{"items": […], "nextCursor": …}\`.
-\`nextCursor\` is null on the last page. What is added or deleted between two pages moves nothing else.
+| topic | rule |
+| --- | --- |
+| bodies | JSON in UTF-8, unless the route says otherwise; required fields are in bold |
+| \`PATCH\` | changes only the fields in the body; \`null\` clears a field; lists and maps are replaced as a whole |
+| unknown fields | ignored and listed in the header \`X-Workbase-Ignored\`, unless the route refuses them |
+| versions | each response has the version of the runtime in \`X-Workbase-Version\` |
+| lists | take \`limit\` (1 to 200, default 50) and \`cursor\`, and return \`{"items": […], "nextCursor": …}\`; \`nextCursor\` is null on the last page |
+| errors | have one [format](errors.md) |
 
-**Failures** have one form, and their codes are on [a page of their own](errors.md). Any route may answer
-\`validation_error\`, \`unauthorized\`, \`forbidden\`, \`forbidden_origin\`, \`payload_too_large\`, \`rate_limited\`, \`overloaded\`,
-\`control_plane_unavailable\`, \`draining\` and \`internal_error\`; the others are listed with the route. Who may call what
-is in [security](security.md#who-may-do-what).
+If items are added or deleted between two pages, the other items stay in order, and none is repeated or left out.
 
-This page is written by \`npx tsx scripts/write-api-doc.ts\`.
+Every route can return \`validation_error\`, \`unauthorized\`, \`forbidden\`, \`forbidden_origin\`, \`payload_too_large\`, \`rate_limited\`,
+\`overloaded\`, \`control_plane_unavailable\`, \`draining\` and \`internal_error\`. The other error codes are listed with each route.
+[Who may do what](security.md#who-may-do-what) lists the access of each kind of caller.
+
+\`npx tsx scripts/write-api-doc.ts\` writes this page.
 `
 
 /** Returns the text of docs/api.md. */
@@ -47,7 +52,15 @@ export function apiDoc(): string {
   return `${[intro.trim(), ...sections].join('\n\n')}\n`
 }
 
-function sectionOf({ method, path, operation }: { method: string; path: string; operation: Operation }) {
+function sectionOf({
+  method,
+  path,
+  operation,
+}: {
+  method: string
+  path: string
+  operation: OpenApiOperation
+}) {
   const { summary, description, parameters, responses } = operation
   const statuses = Object.keys(responses).filter(status => status < '400')
   const query = parameters.filter(parameter => parameter.in === 'query').map(({ name }) => `\`${name}\``)
@@ -58,8 +71,8 @@ function sectionOf({ method, path, operation }: { method: string; path: string; 
     `Access: ${operation['x-access'].rule}.`,
     query.length > 0 ? `Query: ${query.join(', ')}.` : '',
     bodyOf(operation),
-    `Answers ${statuses.join(' or ')}.`,
-    codes.length > 0 ? `Codes: ${codes.join(', ')}.` : '',
+    `Returns ${statuses.join(' or ')}.`,
+    codes.length > 0 ? `Error codes: ${codes.join(', ')}.` : '',
   ]
   return [
     `### \`${method.toUpperCase()} ${shortened(path)}\``,
@@ -70,8 +83,8 @@ function sectionOf({ method, path, operation }: { method: string; path: string; 
 }
 
 /** Returns the fields of a body, required ones in bold. */
-function bodyOf({ requestBody }: Operation): string {
-  const [[mediaType, { schema }] = ['', { schema: {} as Schema }]] = Object.entries(
+function bodyOf({ requestBody }: OpenApiOperation): string {
+  const [[mediaType, { schema }] = ['', { schema: {} as JsonSchema }]] = Object.entries(
     requestBody?.content ?? {},
   )
   const { properties = {}, required = [] } = schema.contentSchema ?? schema

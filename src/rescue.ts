@@ -1,22 +1,22 @@
 import { hostname } from 'node:os'
-import { AuditTrail } from './access/audit.ts'
-import { anonymousIn } from './access/subject.ts'
-import { everything } from './access/visibility.ts'
+import { AuditTrail } from './access/audit-trail.ts'
+import { fullVisibility } from './access/full-visibility.ts'
+import { anonymousContext } from './access/subject.ts'
 import { authenticateOperator } from './auth/open.ts'
 import { systemClock } from './base/clock.ts'
-import { secretsAtHand } from './config/auth-secrets.ts'
+import { readUsableAuthSecrets } from './config/auth-secrets.ts'
 import { rescueHint, WbError } from './contract/errors.ts'
 import { api } from './contract/index.ts'
 import { operational } from './contract/operational.ts'
 import { rescue, setup } from './contract/setup.ts'
 import { createApp } from './http/app.ts'
-import { buildOf, operationalHandlers } from './http/routes.ts'
-import { appSettings } from './http/settings.ts'
+import { createAppSettings } from './http/app-settings.ts'
+import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
 import { type BootError, setupHandlers } from './operation/setup.ts'
 import { openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
 
 /** A server's runtime, complete or in rescue mode. */
-export interface Served extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
+export interface ServerRuntime extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
   /** Reason for rescue mode; undefined in normal operation. */
   readonly fault?: unknown
 }
@@ -29,16 +29,16 @@ export interface Served extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
  * @throws validation_error  see `openRuntime`
  * @see docs/operating.md#rescue-mode
  */
-export async function openServed(settings: RuntimeSettings, isAgain: boolean): Promise<Served> {
+export async function openServerRuntime(settings: RuntimeSettings, isAgain: boolean): Promise<ServerRuntime> {
   try {
     return await openRuntime(settings)
   } catch (fault) {
-    if (!isAgain && !isOfControlPlane(fault)) throw fault
+    if (!isAgain && !isControlPlaneFault(fault)) throw fault
     return openRescue(settings, fault)
   }
 }
 
-function isOfControlPlane(fault: unknown): fault is WbError {
+function isControlPlaneFault(fault: unknown): fault is WbError {
   if (!(fault instanceof WbError)) return false
   return fault.code === 'driver_unavailable' || fault.code.startsWith('control_plane_')
 }
@@ -48,20 +48,20 @@ function isOfControlPlane(fault: unknown): fault is WbError {
  * a path or an address.
  */
 function bootErrorOf(fault: unknown): BootError {
-  if (isOfControlPlane(fault)) return { code: fault.code, message: fault.message }
+  if (isControlPlaneFault(fault)) return { code: fault.code, message: fault.message }
   const code = fault instanceof WbError ? fault.code : 'internal_error'
   return { code, message: 'the runtime could not be opened; its log says why' }
 }
 
 const { root, version, features, errorCodes, docs } = operational
 /** Routes that need no store. */
-const surface = { operational: { root, version, features, errorCodes, docs }, setup, rescue }
+const rescueRoutes = { operational: { root, version, features, errorCodes, docs }, setup, rescue }
 
-function openRescue(settings: RuntimeSettings, fault: unknown): Served {
+function openRescue(settings: RuntimeSettings, fault: unknown): ServerRuntime {
   const { config, environment, dataDir, log } = settings
   const clock = systemClock
   const bootError = bootErrorOf(fault)
-  const level = isOfControlPlane(fault) ? 'info' : 'error'
+  const level = isControlPlaneFault(fault) ? 'info' : 'error'
   log[level]({ code: bootError.code, error: fault }, 'rescue mode: the runtime could not be opened')
   const down = () =>
     new WbError('control_plane_unavailable', `this runtime is in rescue mode: ${bootError.message}`, {
@@ -71,10 +71,10 @@ function openRescue(settings: RuntimeSettings, fault: unknown): Served {
   const audit = new AuditTrail({ rows, log, clock, replicaId: hostname() || 'wb' })
   const degraded = () => ({ status: 503, body: { status: 'degraded', reason: bootError.code } }) as const
   const app = createApp({
-    api: surface,
+    api: rescueRoutes,
     handlers: {
       operational: operationalHandlers({
-        build: buildOf(environment, clock),
+        build: runningBuild(environment, clock),
         api,
         clock,
         mcpEnabled: false,
@@ -85,16 +85,20 @@ function openRescue(settings: RuntimeSettings, fault: unknown): Served {
     },
     authenticate: authenticateOperator({
       config: config.auth,
-      secrets: secretsAtHand(config, environment),
+      secrets: readUsableAuthSecrets(config, environment),
       audit,
     }),
-    stranger: anonymousIn(config.auth.mode),
-    inWorkspace: caller => caller,
+    anonymous: anonymousContext(config.auth.mode),
+    scopeToWorkspace: caller => caller,
     audit,
-    visibility: everything,
+    visibility: fullVisibility,
     log,
     clock,
-    settings: appSettings(config, { loopback: settings.loopback, uploadDir: dataDir, strictErrors: false }),
+    settings: createAppSettings(config, {
+      loopback: settings.loopback,
+      uploadDir: dataDir,
+      strictErrors: false,
+    }),
     unmatched: down,
   })
   return {

@@ -1,55 +1,56 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { fullVisibility } from './access/full-visibility.ts'
 import { openAccess } from './access/open.ts'
-import { anonymousIn, operatorOf } from './access/subject.ts'
-import { everything } from './access/visibility.ts'
+import { anonymousContext, operatorContext } from './access/subject.ts'
 import { openAgents } from './agents/open.ts'
-import type { ListRemoteTools } from './agents/tools/remote.ts'
+import type { ListRemoteTools } from './agents/tools/remote-tools.ts'
+import { type KeyCost, productionCost } from './auth/keys/token.ts'
 import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
-import { Seal } from './auth/session/seal.ts'
+import { Sealer } from './auth/session/sealer.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
-import { sweepScratch, uploadsFolder } from './base/scratch.ts'
-import { authSecrets, secretsAtHand } from './config/auth-secrets.ts'
-import type { Environment } from './config/environment.ts'
-import { releasePolicy } from './config/release.ts'
+import { sweepScratch, uploadsFolder } from './base/scratch-file.ts'
+import { readAuthSecrets, readUsableAuthSecrets } from './config/auth-secrets.ts'
+import type { ConfigEnvironment } from './config/config-environment.ts'
+import { createReleasePolicy } from './config/release-policy.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
 import type { IngestLoad } from './contract/operational.ts'
 import { type App, createApp } from './http/app.ts'
-import { openDecoding } from './http/decoding.ts'
-import { failureTeller } from './http/exchange.ts'
-import { buildOf, operationalHandlers } from './http/routes.ts'
-import { appSettings } from './http/settings.ts'
+import { createAppSettings } from './http/app-settings.ts'
+import { openDecodeThread } from './http/decode-thread.ts'
+import { createFailureReporter } from './http/exchange.ts'
+import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
 import { openJobs } from './jobs/open.ts'
 import type { FitProgress } from './knowledge/fitting.ts'
 import { openKnowledge } from './knowledge/open.ts'
 import { openMcp } from './mcp/open.ts'
 import { openModels } from './models/open.ts'
-import type { Outbound, Resolve } from './models/outbound.ts'
+import type { Outbound, ResolveHost } from './models/outbound.ts'
 import { openOperation } from './operation/open.ts'
 import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import type { Disk } from './storage/disk-space.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
-import { openEmbedded } from './storage/open.ts'
+import { openEmbeddedStore } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
-import { storeSecret } from './storage/secret.ts'
+import { getOrCreateSecret } from './storage/store-secret.ts'
 import { tables } from './storage/tables.ts'
-import { validatedRows } from './storage/validated-rows.ts'
-import type { ContentStores } from './workspaces/kinds.ts'
+import { withValidatedRows } from './storage/validated-rows.ts'
+import type { ContentStores } from './workspaces/content-stores.ts'
 import { McpSignIns } from './workspaces/mcp-sign-ins.ts'
 import { openWorkspaces } from './workspaces/open.ts'
-import { Releases } from './workspaces/releases.ts'
+import { SecretReleases } from './workspaces/secret-releases.ts'
 
 export interface RuntimeSettings {
   readonly config: Config
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Absolute path; created if it is missing. */
   readonly dataDir: string
   /**
@@ -69,11 +70,12 @@ export interface RuntimeSettings {
 }
 
 /** Parts that tests can replace. */
-export interface Seams {
+export interface RuntimeOverrides {
   readonly clock?: Clock
+  readonly keyCost?: KeyCost
   readonly outbound?: Outbound
   /** Resolves a host name to addresses, before the guard checks them. */
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveHost
   /** Sends requests to the identity provider. */
   readonly fetch?: typeof fetch
   /** Lists the tools of MCP servers. */
@@ -110,10 +112,10 @@ export interface Runtime {
  * @throws driver_unavailable         this version does not support the configured control plane
  * @throws validation_error           a configured secret is missing, or the identity provider is unreachable
  */
-export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
+export async function openRuntime(settings: RuntimeSettings, seams: RuntimeOverrides = {}): Promise<Runtime> {
   const opened: { close(): Promise<void> }[] = []
   try {
-    return await build(settings, seams, opened)
+    return await buildRuntime(settings, seams, opened)
   } catch (error) {
     for (const part of opened.reverse()) await part.close()
     throw error
@@ -121,25 +123,25 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
 }
 
 /** @param opened  receives the parts with files, threads or connections, to close them if the rest fails */
-async function build(
+async function buildRuntime(
   settings: RuntimeSettings,
-  seams: Seams,
+  seams: RuntimeOverrides,
   opened: { close(): Promise<void> }[],
 ): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = seams.clock ?? systemClock
-  const secrets = (settings.server ? authSecrets : secretsAtHand)(config, environment)
+  const secrets = (settings.server ? readAuthSecrets : readUsableAuthSecrets)(config, environment)
   const path = storePath(config, dataDir)
   const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
   const host = hostname()
   const mark = randomHex(4)
-  const thisBuild = buildOf(environment, clock)
+  const thisBuild = runningBuild(environment, clock)
   const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${mark}`
 
-  const store = await openEmbedded({ path, dataDir, threads, clock, disk: seams.disk })
+  const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: seams.disk })
   opened.push(store)
-  const rows = validatedRows((seams.rows ?? (own => own))(store.rows))
+  const rows = withValidatedRows((seams.rows ?? (own => own))(store.rows))
   const before = seams.content ?? (content => content)
   const content = before(store.content)
   const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
@@ -149,7 +151,10 @@ async function build(
 
   const access = openAccess({ ...parts, replicaId })
   const { audit } = access
-  const releases = new Releases({ ...parts, policy: releasePolicy(config, dataDir, settings.loopback) })
+  const releases = new SecretReleases({
+    ...parts,
+    policy: createReleasePolicy(config, dataDir, settings.loopback),
+  })
   const models = openModels({
     ...parts,
     dataDir,
@@ -162,7 +167,8 @@ async function build(
     ...parts,
     config: config.auth,
     secrets,
-    tokenKey: await storeSecret(rows, 'token-key'),
+    tokenKey: await getOrCreateSecret(rows, 'token-key'),
+    keyCost: seams.keyCost ?? productionCost,
     audit,
     fetch: seams.fetch ?? models.fetch,
   })
@@ -170,7 +176,7 @@ async function build(
 
   const signIns = new McpSignIns({
     ...parts,
-    seal: new Seal([...secrets.sessionSecrets, await storeSecret(rows, 'sign-in-key')]),
+    seal: new Sealer([...secrets.sessionSecrets, await getOrCreateSecret(rows, 'sign-in-key')]),
     authorization: models.authorization,
     isSingleUser: config.auth.mode === 'disabled' && settings.loopback,
     publicOrigin: config.runtime.publicOrigin,
@@ -202,7 +208,7 @@ async function build(
     enqueued: () => {
       if (settings.server) jobs.wake()
     },
-    tellFailure: failureTeller(log),
+    reportFailure: createFailureReporter(log),
     measureSearch: search => operation.metrics.measureSearch(search),
   })
   opened.push(knowledge)
@@ -235,17 +241,17 @@ async function build(
     models,
     reads: knowledge,
     uploads: knowledge.uploads,
-    answered: (provider, outcome) => operation.metrics.chatted(provider, outcome),
+    onTurnEnd: (provider, outcome) => operation.metrics.chatted(provider, outcome),
   })
   seams.tools?.(agents)
 
   const resources = openProtectedResources(config)
   const mcp = openMcp({
     ...parts,
-    askForScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
+    requestScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
     audit,
     traffic: workspaces.traffic,
-    tellFailure: failureTeller(log),
+    reportFailure: createFailureReporter(log),
     settings: config.mcp,
     version: thisBuild.version,
     routes: { ...workspaces.handlers, ...knowledge.handlers, ...agents.handlers },
@@ -253,7 +259,7 @@ async function build(
     replies: agents.turns,
   })
 
-  const decoding = threads ? openDecoding() : undefined
+  const decoding = threads ? openDecodeThread() : undefined
   const app = createApp({
     api,
     handlers: {
@@ -279,18 +285,18 @@ async function build(
       ...agents.handlers,
     },
     authenticate: auth.authenticate,
-    stranger: anonymousIn(config.auth.mode),
-    inWorkspace: access.inWorkspace,
+    anonymous: anonymousContext(config.auth.mode),
+    scopeToWorkspace: access.inWorkspace,
     audit,
-    visibility: everything,
+    visibility: fullVisibility,
     challengeOf: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
-    refusalOf: path => auth.signIn.refusalOf(path),
+    refusalOf: path => auth.signIn.errorForPath(path),
     watch: operation.watch,
-    decodeElsewhere: decoding?.decode,
+    decodeInThread: decoding?.decode,
     log,
     clock,
-    settings: appSettings(config, {
+    settings: createAppSettings(config, {
       loopback: settings.loopback,
       uploadDir,
       strictErrors: seams.strictErrors ?? false,
@@ -306,7 +312,7 @@ async function build(
     access.start()
   }
 
-  const operator = operatorOf(config.auth.mode, replicaId)
+  const operator = operatorContext(config.auth.mode, replicaId)
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),

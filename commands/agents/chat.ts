@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { ChatCommand, chatFlags, screenReaderFlag } from '../../src/cli/chat/chat-command.ts'
 
 export default class AgentsChat extends ChatCommand {
-  static override summary = 'speak with an agent, which answers from your documents'
+  static override summary = 'chat with an agent about your documents'
   static override description =
     'In a terminal it is a conversation; /help says what it can do. Elsewhere the question comes from QUESTION or from stdin, and the answer goes to stdout.'
   static override examples = [
@@ -11,8 +11,8 @@ export default class AgentsChat extends ChatCommand {
     'wb agents chat maven "how do refunds work" --json',
   ]
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: 'name or id; left out, the only one or Maven' }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask at once' }),
+    agent: Args.string({ ignoreStdin: true, description: 'name or ID [the only one, or Maven]' }),
+    question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }
   static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }
 

@@ -1,19 +1,19 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
-import { namesOf } from '../../src/cli/find/names.ts'
+import { lookUpAgentNames } from '../../src/cli/find/names.ts'
 import { agentFields } from '../../src/cli/shown/agent.ts'
 
 export default class AgentsShow extends WbCommand {
-  static override summary = 'show an agent, and what it is told'
+  static override summary = 'show an agent and its settings'
   static override examples = ['wb agents show Bobby', 'wb agents show Bobby --json | jq .toolIds']
-  static override args = { agent: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { agent: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(AgentsShow)
-    const agent = await this.waitFor('looking', findAgent(this.resolving, args.agent))
+    const agent = await this.waitFor('looking', findAgent(this.resolveContext, args.agent))
     if (this.output.json) return this.output.value(agent)
-    const names = await this.waitFor('looking', namesOf(this.client, agent))
+    const names = await this.waitFor('looking', lookUpAgentNames(this.client, agent))
     this.output.fields(agent, agentFields(agent, names))
   }
 }

@@ -2,7 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsTemplates extends WbCommand {
-  static override summary = 'list the templates that agents can be made from'
+  static override summary = 'list agent templates'
   static override examples = ['wb agents templates', 'wb agents templates --json | jq length']
 
   async run() {

@@ -1,13 +1,13 @@
 import { auditFlags } from '../../src/cli/access/audit-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { follow } from '../../src/cli/jobs/follow.ts'
+import { followEvents } from '../../src/cli/jobs/follow-events.ts'
 import { auditColumns } from '../../src/cli/shown/audit.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { audit } from '../../src/contract/audit.ts'
 import type { AuditAction, AuditRecord } from '../../src/contract/audit-record.ts'
 
 export default class AuditFollow extends WbCommand {
-  static override summary = 'show what is done and refused as it happens, until Ctrl-C'
+  static override summary = 'show audit records as they are written'
   static override examples = ['wb audit follow', 'wb audit follow --action auth.api_denied --json']
   static override flags = { action: auditFlags.action, all: auditFlags.all }
 
@@ -16,17 +16,17 @@ export default class AuditFollow extends WbCommand {
     const { action } = flags
     const columns = auditColumns(flags.all)
     const { where, ...stream } = flags.all ? await this.everywhere(action) : await this.inWorkspace(action)
-    const events = follow({
+    const events = followEvents({
       ...stream,
       signal: this.signal,
-      onLost: waitMs => this.output.note(`  the stream broke off; trying again in ${waitMs / 1_000} s`),
-      onFound: () => this.output.note('  connected again'),
+      onLost: waitMs => this.output.note(`  the connection was lost; reconnecting in ${waitMs / 1_000} s`),
+      onReconnected: () => this.output.note('  reconnected'),
     })
-    this.output.note(`  following ${where}; Ctrl-C ends it`)
+    this.output.note(`  following ${where}; Ctrl-C to stop`)
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)
   }
 
-  /** The newest record is read first: it says whether records may be read at all, and where the stream begins. */
+  /** Reads the newest record first, to check permissions and to find where the stream starts. */
   private async everywhere(action?: AuditAction) {
     const { client, signal } = this
     const { items } = await client.call(audit.listAll, { query: { action, limit: 1 } })

@@ -1,18 +1,18 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
+import { untrustedConfigNotes } from '../../src/cli/connection/resolve-runtime.ts'
 import { locateConfig } from '../../src/cli/local.ts'
 
 export default class ConfigPath extends WbCommand {
-  static override summary = 'print which configuration file is in force'
+  static override summary = 'print the path of the configuration file in use'
   static override examples = ['wb config path', 'wb config path --config ./workbase.yaml']
 
   async run() {
     await this.parse(ConfigPath)
-    this.requireFolder()
+    this.requireTrustedFolder()
     const found = await locateConfig(this.profile)
     if (this.output.json) this.output.value({ path: found.path, origin: found.origin })
     else if (found.path) this.output.result(found.path)
-    else this.output.note('  no configuration file; every key has its default')
-    for (const line of strangers(found)) this.output.note(line)
+    else this.output.note('  no configuration file; all keys have their default values')
+    for (const line of untrustedConfigNotes(found)) this.output.note(line)
   }
 }

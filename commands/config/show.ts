@@ -1,9 +1,9 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
+import { untrustedConfigNotes } from '../../src/cli/connection/resolve-runtime.ts'
 import { readConfig } from '../../src/cli/local.ts'
 
 export default class ConfigShow extends WbCommand {
-  static override summary = 'show every value and where it came from; never secrets'
+  static override summary = 'show configuration values and their sources'
   static override examples = [
     'wb config show',
     'wb config show --json | jq \'.[] | select(.source != "default")\'',
@@ -11,7 +11,7 @@ export default class ConfigShow extends WbCommand {
 
   async run() {
     await this.parse(ConfigShow)
-    this.requireFolder()
+    this.requireTrustedFolder()
     const { found, described, warnings } = await readConfig(this.profile, this.io)
     this.output.list(described, {
       columns: {
@@ -25,7 +25,7 @@ export default class ConfigShow extends WbCommand {
       empty: [],
     })
     if (found.path) this.output.note(`  ${found.path}`)
-    for (const warning of [...warnings.map(text => `  ! ${text}`), ...strangers(found)])
+    for (const warning of [...warnings.map(text => `  ! ${text}`), ...untrustedConfigNotes(found)])
       this.output.note(warning)
   }
 }

@@ -1,20 +1,20 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
-import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
-import { checkConfig } from '../../src/cli/doctor/config-problems.ts'
-import { PartlyFailed } from '../../src/cli/faults.ts'
+import { untrustedConfigNotes } from '../../src/cli/connection/resolve-runtime.ts'
+import { validateConfig } from '../../src/cli/doctor/validate-config.ts'
+import { CommandFailed } from '../../src/cli/errors.ts'
 import { locateConfig } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ConfigValidate extends WbCommand {
-  static override summary = 'check the configuration and list all that is wrong with it'
+  static override summary = 'check the configuration and list its errors'
   static override examples = ['wb config validate', 'wb config validate --config ./workbase.yaml']
 
   async run() {
     await this.parse(ConfigValidate)
-    this.requireFolder()
+    this.requireTrustedFolder()
     const found = await locateConfig(this.profile)
-    const { problems, warnings } = await checkConfig(this.profile, this.io)
+    const { problems, warnings } = await validateConfig(this.profile, this.io)
     for (const warning of warnings) this.output.note(`  ! ${warning}`)
     if (this.output.json) {
       this.output.value({ path: found.path, valid: problems.length === 0, problems })
@@ -23,10 +23,10 @@ export default class ConfigValidate extends WbCommand {
       return
     }
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
-    for (const line of strangers(found)) this.output.note(line)
+    for (const line of untrustedConfigNotes(found)) this.output.note(line)
     const name = found.path ?? 'the defaults'
-    if (problems.length > 0) throw new PartlyFailed(`${name}: ${counted(problems.length, 'problem')}`)
-    const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'caution')}` : 'nothing wrong'
+    if (problems.length > 0) throw new CommandFailed(`${name}: ${counted(problems.length, 'problem')}`)
+    const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'warning')}` : 'no problems'
     this.output.note(`  ✓ ${name}: ${beside}`)
   }
 }

@@ -1,29 +1,28 @@
 import { aConversation } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { conversationName, findConversation } from '../../src/cli/find/conversation.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { conversations, messages } from '../../src/contract/conversations.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsDelete extends WbCommand {
-  static override summary = 'delete a conversation with its messages'
+  static override summary = 'delete a conversation and its messages'
   static override examples = [
     'wb conversations delete "Refund window"',
     'wb conversations delete "Refund window" --yes',
   ]
-  static override args = { conversation: existing(aConversation, 'title or id') }
+  static override args = { conversation: existingArg(aConversation, 'title or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsDelete)
-    const found = findConversation(this.resolving, args.conversation)
+    const found = findConversation(this.resolveContext, args.conversation)
     const conversation = await this.waitFor('looking', found)
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const items = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(messages.list, { params })
     const held = counted(await this.waitFor('counting messages', countItems(items)), 'message')
     const name = conversationName(conversation)
     const what = `conversation ${name} with ${held}`

@@ -10,36 +10,36 @@ import { messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsExport extends WbCommand {
-  static override summary = 'print a conversation as Markdown or JSON, with what it cites'
+  static override summary = 'print a conversation as Markdown or JSON'
   static override examples = [
     'wb conversations export "Refund window" > refunds.md',
     'wb conversations export "Refund window" --format json',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+    conversation: Args.string({ description: 'title or ID [the only one]' }),
   }
   static override flags = {
     format: Flags.option({
       options: ['markdown', 'json'] as const,
       default: 'markdown' as const,
-      summary: 'what to print; json is what --json prints',
+      summary: 'output format; json is the same as --json',
     })(),
   }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsExport)
-    const { resolving, output } = this
-    const conversation = await this.waitFor('looking', findConversation(resolving, args.conversation))
+    const { resolveContext, output } = this
+    const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const said = this.client.items(messages.list, { params })
     const { rows } = await this.take(said, Infinity)
     const query = { limit: limits.attachmentsPerConversation }
     const { items: attached } = await this.client.call(attachments.list, { params, query })
     const whole = { ...conversation, attachments: attached, messages: rows }
     if (output.json) return output.value(whole)
     if (flags.format === 'json') return output.result(plainJson(whole, 2))
-    const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
+    const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
     output.result(plain(markdownOf(conversation, name, rows, attached)).trimEnd())
   }
 }

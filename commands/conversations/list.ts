@@ -1,24 +1,23 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { findAgent, namedAgents } from '../../src/cli/find/agent.ts'
+import { findAgent, listAgents } from '../../src/cli/find/agent.ts'
 import { conversations } from '../../src/contract/conversations.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsList extends WbCommand {
-  static override summary = 'list conversations, the newest first'
+  static override summary = 'list conversations, newest first'
   static override examples = [
     'wb conversations list',
     'wb conversations list --agent Bobby --limit 10',
     'wb conversations list --search refund --sort activity',
   ]
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'with this agent only, by name or id' }),
-    search: Flags.string({ summary: 'words that the title contains' }),
+    agent: Flags.string({ char: 'a', summary: 'only conversations with this agent, by name or ID' }),
+    search: Flags.string({ summary: 'only conversations whose title or messages contain these words' }),
     sort: Flags.option({
       options: ['created', 'activity'] as const,
       default: 'created' as const,
-      summary: 'order: newest first, or last used first',
+      summary: 'sort by creation or by last activity, newest first',
     })(),
     limit: limitFlag,
   }
@@ -27,16 +26,16 @@ export default class ConversationsList extends WbCommand {
     const { flags } = await this.parse(ConversationsList)
     const { workspaceId, name } = await this.workspace()
     const { search, sort } = flags
-    const query = { limit: limits.pageMax, sort, ...(search !== undefined && { q: search }) }
+    const query = { sort, ...(search !== undefined && { q: search }) }
     const items =
       flags.agent === undefined
         ? this.client.items(conversations.listAll, { params: { workspaceId }, query })
         : this.client.items(conversations.list, {
-            params: { workspaceId, agentId: (await findAgent(this.resolving, flags.agent)).agentId },
+            params: { workspaceId, agentId: (await findAgent(this.resolveContext, flags.agent)).agentId },
             query,
           })
     const { rows, total } = await this.take(items, flags.limit)
-    const known = await this.waitFor('reading', namedAgents(this.resolving, workspaceId))
+    const known = await this.waitFor('reading', listAgents(this.resolveContext, workspaceId))
     const agentNames = new Map(known.map(agent => [agent.agentId, agent.name]))
     this.output.list(rows, {
       columns: {

@@ -11,13 +11,13 @@ export default class ConversationsRename extends WbCommand {
     'wb conversations rename Refunds --title "Refund window"',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+    conversation: Args.string({ description: 'title or ID [the only one]' }),
   }
   static override flags = { title: Flags.string({ summary: 'new title', required: true }) }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsRename)
-    const found = await this.waitFor('looking', findConversation(this.resolving, args.conversation))
+    const found = await this.waitFor('looking', findConversation(this.resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = found
     const params = { workspaceId, agentId, conversationId }
     const changed = await this.client.call(conversations.update, { params, body: { title: flags.title } })

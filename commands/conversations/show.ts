@@ -4,7 +4,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { findConversation } from '../../src/cli/find/conversation.ts'
-import { baseNames } from '../../src/cli/find/names.ts'
+import { lookUpBaseNames } from '../../src/cli/find/names.ts'
 import { conversationFields } from '../../src/cli/shown/agent.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 import { wrapLine } from '../../src/cli/terminal/wrap.ts'
@@ -15,36 +15,36 @@ import { limits } from '../../src/contract/limits.ts'
 const indent = '    '
 
 export default class ConversationsShow extends WbCommand {
-  static override summary = 'show a conversation with its messages'
+  static override summary = 'show a conversation and its messages'
   static override examples = [
     'wb conversations show "Refund window"',
     'wb conversations show "Refund window" --json | jq .messages',
   ]
   static override args = {
-    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+    conversation: Args.string({ description: 'title or ID [the only one]' }),
   }
   static override flags = { limit: limitFlag }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsShow)
-    const { resolving, output } = this
-    const conversation = await this.waitFor('looking', findConversation(resolving, args.conversation))
+    const { resolveContext, output } = this
+    const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const said = this.client.items(messages.list, { params })
     const { rows, total } = await this.take(said, flags.limit)
     const query = { limit: limits.attachmentsPerConversation }
     const attached = (await this.waitFor('looking', this.client.call(attachments.list, { params, query })))
       .items
     if (output.json) return output.value({ ...conversation, attachments: attached, messages: rows })
-    const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
-    const bases = await baseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
+    const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
+    const bases = await lookUpBaseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
     output.fields(conversation, conversationFields(conversation, name, bases, attached))
     for (const message of rows) this.tell(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }
 
-  /** Who said it, and what: in a terminal as a person reads it, in a pipe on one line. */
+  /** Prints a message: wrapped in a terminal, on one line in a pipe. */
   private tell(message: Message, agent: string): void {
     const { output } = this
     if (!output.interactive) {

@@ -1,8 +1,8 @@
 import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { chunksOf, startingAt } from '../../src/cli/documents/chunks.ts'
+import { readDocumentChunks, startingAtChunk } from '../../src/cli/documents/chunks.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
 import { findCited } from '../../src/cli/passages/last-search.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
@@ -12,12 +12,12 @@ import { wrapLine } from '../../src/cli/terminal/wrap.ts'
 const indent = '     '
 
 export default class DocumentsChunks extends WbCommand {
-  static override summary = 'show the chunks of a document, in order'
+  static override summary = 'show the chunks of a document'
   static override description =
-    'With the number of a passage of the last search, the list begins at that passage. Otherwise it has all chunks.'
+    'With the number of a passage from the last search, the list starts at that passage. Otherwise it contains all chunks.'
   static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
-    document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
+    document: existingArg(aDocument, 'ID, file name, source ID, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, limit: limitFlag }
 
@@ -25,11 +25,11 @@ export default class DocumentsChunks extends WbCommand {
     const { args, flags } = await this.parse(DocumentsChunks)
     const { document, passage } = await this.waitFor(
       'looking',
-      findCited(this.resolving, args.document, flags.kb),
+      findCited(this.resolveContext, args.document, flags.kb),
     )
-    const chunks = chunksOf(this.client, document)
+    const chunks = readDocumentChunks(this.client, document)
     const { rows, total } = await this.take(
-      passage ? startingAt(chunks, passage.chunkIndex) : chunks,
+      passage ? startingAtChunk(chunks, passage.chunkIndex) : chunks,
       flags.limit,
     )
     const { output } = this

@@ -1,9 +1,9 @@
 import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { deleteDocuments } from '../../src/cli/documents/delete-documents.ts'
-import { PartlyFailed } from '../../src/cli/faults.ts'
+import { CommandFailed } from '../../src/cli/errors.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
 import { findToDelete } from '../../src/cli/passages/last-search.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
@@ -20,7 +20,7 @@ export default class DocumentsDelete extends WbCommand {
   static override usage = 'documents delete DOCUMENT…'
   static override strict = false
   static override args = {
-    document: existing(aDocument, 'id, file name or source id; several may be named'),
+    document: existingArg(aDocument, 'ID, file name or source ID; can be repeated'),
   }
   static override flags = { kb: kbFlag, yes: yesFlag }
 
@@ -28,7 +28,7 @@ export default class DocumentsDelete extends WbCommand {
     const { flags, argv } = await this.parse(DocumentsDelete)
     const found: Document[] = []
     for (const wanted of new Set(argv as string[]))
-      found.push(await this.waitFor('looking', findToDelete(this.resolving, wanted, flags.kb)))
+      found.push(await this.waitFor('looking', findToDelete(this.resolveContext, wanted, flags.kb)))
     if (found.length === 1) await this.deleteOne(found[0]!, flags.yes)
     else await this.deleteAll(found, flags.yes)
   }
@@ -52,6 +52,6 @@ export default class DocumentsDelete extends WbCommand {
     else this.output.note(`  ✓ deleted ${counted(outcome.deleted.length, 'document')}`)
     if (outcome.failed.length === 0) return
     const lines = outcome.failed.map(({ documentId, code, message }) => `${documentId}  ${message} (${code})`)
-    throw new PartlyFailed(`${outcome.failed.length} of ${total} were not deleted`, lines)
+    throw new CommandFailed(`${outcome.failed.length} of ${total} were not deleted`, lines)
   }
 }

@@ -1,34 +1,34 @@
 import * as Flags from '@oclif/core/flags'
 import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
-import { readShown, shownObject } from '../../src/cli/documents/shown.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
+import { readShownDocument, shownDocumentJson } from '../../src/cli/documents/shown-document.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
-import { type Cited, findCited } from '../../src/cli/passages/last-search.ts'
+import { type CitedDocument, findCited } from '../../src/cli/passages/last-search.ts'
 import { documentFields, documentName } from '../../src/cli/shown/resources.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 
 export default class DocumentsShow extends WbCommand {
-  static override summary = 'show a passage in its context, or a document'
+  static override summary = 'show a passage in context, or a document'
   static override description =
-    'With the number of a passage of the last search, shows that passage in its section. Otherwise shows the fields of the document. In a pipe, a passage is plain text.'
+    'With the number of a passage from the last search, shows that passage in its section. Otherwise shows the fields of the document. In a pipe, a passage is plain text.'
   static override examples = [
     'wb documents show 2',
     'wb documents show 2 --full',
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
-    document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
+    document: existingArg(aDocument, 'ID, file name, source ID, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, full: Flags.boolean({ summary: 'show the whole text' }) }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsShow)
     const { output, client } = this
-    const found = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
-    const shown = await this.waitFor('reading', readShown(client, found, flags.full))
+    const found = await this.waitFor('looking', findCited(this.resolveContext, args.document, flags.kb))
+    const shown = await this.waitFor('reading', readShownDocument(client, found, flags.full))
     const { part, text } = shown
-    if (output.json) output.value(shownObject(shown))
+    if (output.json) output.value(shownDocumentJson(shown))
     else if (!part) this.fields(found)
     else if (text === '')
       output.note(`  ${documentName(found.document)} has no text (status ${found.document.status})`)
@@ -38,7 +38,7 @@ export default class DocumentsShow extends WbCommand {
     } else output.result(plain(text.slice(part.start, part.end)))
   }
 
-  private fields({ document, passage }: Cited) {
+  private fields({ document, passage }: CitedDocument) {
     if (passage)
       this.output.warn('  the chunk of this passage was deleted or cannot be listed; showing its document')
     this.output.fields(document, documentFields(document))

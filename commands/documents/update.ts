@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { keyValues } from '../../src/cli/command/flags.ts'
 import { findDocument, kbFlag } from '../../src/cli/find/document.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
@@ -9,28 +9,36 @@ import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsUpdate extends WbCommand {
-  static override summary = 'change the metadata of a document, or for whom it is meant'
+  static override summary = 'change the metadata or audience of a document'
   static override description =
-    'The chunks of the document change with it. For whom it is meant is kept, and hides nothing yet.'
+    'The chunks of the document are changed too. The audience is stored, but does not restrict access yet.'
   static override examples = [
     'wb documents update guide/keys.md --set team=platform --unset draft',
     'wb documents update guide/keys.md --visible-to ann --visible-to bob',
     'wb documents update guide/keys.md --visible-to "*"',
   ]
   static override args = {
-    document: existing(aDocument, 'id, file name or source id'),
+    document: existingArg(aDocument, 'ID, file name or source ID'),
   }
   static override flags = {
     kb: kbFlag,
-    set: Flags.string({ multiple: true, summary: 'a field of its metadata', helpValue: 'NAME=TEXT' }),
-    unset: Flags.string({ multiple: true, summary: 'a field to take out', helpValue: 'NAME' }),
+    set: Flags.string({
+      multiple: true,
+      summary: 'set a metadata field; can be repeated',
+      helpValue: 'NAME=TEXT',
+    }),
+    unset: Flags.string({
+      multiple: true,
+      summary: 'remove a metadata field; can be repeated',
+      helpValue: 'NAME',
+    }),
     'visible-to': Flags.string({
       multiple: true,
       exclusive: ['admins-only'],
-      summary: 'all principals that it is meant for, or * for everyone',
+      summary: 'principal in the audience, or * for everyone; can be repeated',
       helpValue: 'ID',
     }),
-    'admins-only': Flags.boolean({ summary: 'mean it for admins alone' }),
+    'admins-only': Flags.boolean({ summary: 'limit the audience to admins' }),
   }
 
   async run() {
@@ -38,7 +46,7 @@ export default class DocumentsUpdate extends WbCommand {
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
     const given = keyValues(flags.set ?? [], '--set')
-    const before = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
+    const before = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = before
     const fields = Object.entries({ ...before.metadata, ...given })
     const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))
@@ -46,6 +54,6 @@ export default class DocumentsUpdate extends WbCommand {
       params: { workspaceId, knowledgeBaseId, documentId },
       body: { ...(flags.set || flags.unset ? { metadata } : {}), visibleTo },
     })
-    this.output.made(changed, documentId, `changed document ${plainLine(documentName(changed))}`)
+    this.output.made(changed, documentId, `updated document ${plainLine(documentName(changed))}`)
   }
 }

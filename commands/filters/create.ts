@@ -1,33 +1,35 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { aFilter } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
-import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
+import { conditionFlags, parseCondition } from '../../src/cli/passages/condition.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersCreate extends WbCommand {
-  static override summary = 'save a filter of a knowledge base under a name'
+  static override summary = 'save a search filter for a knowledge base'
   static override examples = [
     'wb filters create english --kb handbook --where lang=en',
     `wb filters create recent --kb handbook --filter '{"year":{"$gte":1960}}'`,
   ]
-  static override args = { name: Args.string({ required: true, description: 'what it is called' }) }
+  static override args = { name: Args.string({ required: true, description: 'name of the filter' }) }
   static override flags = {
     kb: baseFlag,
     ...conditionFlags,
-    description: Flags.string({ summary: 'what it keeps' }),
+    description: Flags.string({ summary: 'description of the filter' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(FiltersCreate)
     const { name } = args
     const { workspaceId, knowledgeBaseId, name: base } = await this.knowledgeBase(flags.kb)
-    await this.allowTwin(aFilter, name, { kb: knowledgeBaseId })
+    await this.confirmDuplicateName(aFilter, name, { kb: knowledgeBaseId })
     const asked = async () =>
-      conditionOf({ filter: await this.want('--filter or --where', undefined, 'Condition, as JSON') })
-    const body = { name, description: flags.description, filter: conditionOf(flags) ?? (await asked())! }
+      parseCondition({
+        filter: await this.flagOrPrompt('--filter or --where', undefined, 'Condition, as JSON'),
+      })
+    const body = { name, description: flags.description, filter: parseCondition(flags) ?? (await asked())! }
     const made = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.made(made, made.knowledgeFilterId, `saved filter ${name} of ${base}`)
     this.output.next(`wb kb search ${base} "…" --saved ${shellWord(name)}`)

@@ -1,6 +1,6 @@
 import { aFilter } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { baseFlag, findFilter } from '../../src/cli/find/filter.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
@@ -12,14 +12,14 @@ export default class FiltersDelete extends WbCommand {
     'wb filters delete english --kb handbook',
     'wb filters delete english --kb handbook --yes',
   ]
-  static override args = { filter: existing(aFilter, 'name or id') }
+  static override args = { filter: existingArg(aFilter, 'name or ID') }
   static override flags = { kb: baseFlag, yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(FiltersDelete)
     const base = await this.knowledgeBase(flags.kb)
     const { workspaceId, knowledgeBaseId, knowledgeFilterId, name } = await findFilter(
-      this.resolving,
+      this.resolveContext,
       base,
       args.filter,
     )

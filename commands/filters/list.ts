@@ -3,20 +3,19 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
 import { filters } from '../../src/contract/filters.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class FiltersList extends WbCommand {
   static override summary = 'list the saved filters of a knowledge base'
   static override examples = ['wb filters list handbook', 'wb filters list handbook --json']
   static override args = {
-    kb: Args.string({ description: 'knowledge base, by name or id; the only one when left out' }),
+    kb: Args.string({ description: 'knowledge base, by name or ID [the only one]' }),
   }
   static override flags = { kb: baseFlag, limit: limitFlag }
 
   async run() {
     const { args, flags } = await this.parse(FiltersList)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb ?? flags.kb)
-    const request = { params: { workspaceId, knowledgeBaseId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId, knowledgeBaseId } }
     const { rows, total } = await this.take(this.client.items(filters.list, request), flags.limit)
     this.output.list(rows, {
       columns: {
@@ -27,7 +26,7 @@ export default class FiltersList extends WbCommand {
         updated: { of: row => row.updatedAt, as: 'time' },
       },
       empty: [
-        `no saved filters in ${name} yet; save one:`,
+        `no saved filters in ${name} yet; create one:`,
         `  wb filters create english --kb ${name} --where lang=en`,
       ],
       total,

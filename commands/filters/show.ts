@@ -14,7 +14,7 @@ export default class FiltersShow extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(FiltersShow)
     const base = await this.knowledgeBase(flags.kb)
-    const filter = await findFilter(this.resolving, base, args.filter)
+    const filter = await findFilter(this.resolveContext, base, args.filter)
     this.output.fields(filter, filterFields(filter))
   }
 }

@@ -1,24 +1,25 @@
 import { anUnfinishedJob } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findJob } from '../../src/cli/find/job.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
 export default class JobsCancel extends WbCommand {
-  static override summary = 'end a job before it is done, and its document with it'
-  static override description = 'A job that has ended stays as it is.'
+  static override summary = 'cancel a job and its document'
+  static override description =
+    'The job and its document are marked as failed. Jobs that have ended are not changed.'
   static override examples = [
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1)',
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1) --json',
   ]
-  static override args = { job: existing(anUnfinishedJob, 'id of the job') }
+  static override args = { job: existingArg(anUnfinishedJob, 'ID of the job') }
 
   async run() {
     const { args } = await this.parse(JobsCancel)
-    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolving, args.job))
+    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolveContext, args.job))
     const job = await this.client.call(jobs.cancel, { params: { workspaceId, jobId } })
     if (this.output.json) this.output.value(job)
     else if (job.errorMessage === 'cancelled') this.output.note(`  ✓ cancelled ${jobId}`)
-    else this.output.note(`  ${jobId} has ended already: ${job.status}`)
+    else this.output.note(`  ${jobId} has already ended: ${job.status}`)
   }
 }

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
-import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
+import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
 
 export default class JobsShow extends WbCommand {
   static override summary = 'show a job'
@@ -9,9 +9,9 @@ export default class JobsShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(JobsShow)
-    const job = await this.waitFor('looking', findJob(this.resolving, args.job))
+    const job = await this.waitFor('looking', findJob(this.resolveContext, args.job))
     if (this.output.json) return this.output.value(job)
-    const places = await jobPlaces(this.client, [job])
+    const places = await lookUpJobNames(this.client, [job])
     this.output.fields(job, jobFields(job, places.of(job)))
     if (job.status === 'running') this.output.next(`wb jobs watch ${job.jobId}`)
   }

@@ -1,25 +1,25 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
-import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
+import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
 import { watchJob } from '../../src/cli/jobs/watch-job.ts'
 
 export default class JobsWatch extends WbCommand {
-  static override summary = 'follow a job to its end; status 1 when it fails'
+  static override summary = 'wait for a job to end and show its progress'
   static override examples = ['wb jobs watch', 'wb jobs watch $(wb jobs list --limit 1 | cut -f1) --json']
   static override args = { job: jobArg }
 
   async run() {
     const { args } = await this.parse(JobsWatch)
     const { client, signal, progress } = this
-    const job = await this.waitFor('looking', findJob(this.resolving, args.job))
+    const job = await this.waitFor('looking', findJob(this.resolveContext, args.job))
     const last = await watchJob(client, job, signal, ({ status, processed, total }) =>
       progress.step({ label: status, done: processed, total: total ?? 0, unit: 'chunks' }),
     )
     progress.end()
     if (last.status === 'failed') this.exitCode = exit.failed
     if (this.output.json) return this.output.value(last)
-    const places = await jobPlaces(client, [last])
+    const places = await lookUpJobNames(client, [last])
     this.output.fields(last, jobFields(last, places.of(last)))
   }
 }

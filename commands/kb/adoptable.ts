@@ -2,7 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 export default class KbAdoptable extends WbCommand {
-  static override summary = 'list collections that a knowledge base can be made on'
+  static override summary = 'list collections that you can attach a knowledge base to'
   static override examples = ['wb kb adoptable', 'wb kb adoptable --workspace demo --json']
 
   async run() {
@@ -24,7 +24,7 @@ export default class KbAdoptable extends WbCommand {
         'in use': { of: row => (row.attached ? 'yes' : 'no') },
       },
       empty: [
-        `no collections in workspace ${name}; a new knowledge base makes its own:`,
+        `no collections in workspace ${name}; a new knowledge base creates its own:`,
         '  wb kb create handbook',
       ],
     })

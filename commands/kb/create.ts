@@ -10,17 +10,17 @@ export default class KbCreate extends WbCommand {
     'wb kb create papers --description "what we read" --workspace demo',
   ]
   static override args = {
-    name: Args.string({ required: true, description: 'a letter, then letters, digits or _' }),
+    name: Args.string({ required: true, description: 'name: a letter, then letters, digits or _' }),
   }
   static override flags = {
-    description: Flags.string({ summary: 'what it holds' }),
+    description: Flags.string({ summary: 'description of the content' }),
     language: Flags.string({ summary: 'language of its documents' }),
     embedding: Flags.string({
-      summary: "id of an embedding service [the workspace's first]",
+      summary: "ID of an embedding service [the workspace's first]",
       helpValue: 'ID',
     }),
-    chunking: Flags.string({ summary: "id of a chunking service [the workspace's first]", helpValue: 'ID' }),
-    attach: Flags.boolean({ summary: 'use the collection of that name, which is there already' }),
+    chunking: Flags.string({ summary: "ID of a chunking service [the workspace's first]", helpValue: 'ID' }),
+    attach: Flags.boolean({ summary: 'use the existing collection of that name' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'search words as well as vectors' }),
   }
 
@@ -39,7 +39,7 @@ export default class KbCreate extends WbCommand {
       ...(flags.attach && { attach: true, vectorCollection: args.name }),
     }
     const made = await this.client.call(kb.create, { params: { workspaceId }, body })
-    this.output.made(made, made.knowledgeBaseId, `knowledge base ${made.name}`)
+    this.output.made(made, made.knowledgeBaseId, `created knowledge base ${made.name}`)
     this.output.next(`wb kb ingest ${made.name} ./my-folder`)
   }
 }

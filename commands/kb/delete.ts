@@ -1,24 +1,23 @@
 import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KbDelete extends WbCommand {
-  static override summary = 'delete a knowledge base with its documents'
+  static override summary = 'delete a knowledge base and its documents'
   static override examples = ['wb kb delete handbook', 'wb kb delete handbook --yes']
-  static override args = { name: existing(aKnowledgeBase, 'name or id') }
+  static override args = { name: existingArg(aKnowledgeBase, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(KbDelete)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.name)
     const params = { workspaceId, knowledgeBaseId }
-    const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(documents.list, { params })
     const held = counted(await this.waitFor('counting documents', countItems(items)), 'document')
     const what = `knowledge base ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)

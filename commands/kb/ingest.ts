@@ -1,11 +1,11 @@
 import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { IngestCommand, ingestFlags, pathArg } from '../../src/cli/ingest/ingest-command.ts'
 
 export default class KbIngest extends IngestCommand {
-  static override summary = 'put files, folders or a stream into a knowledge base'
+  static override summary = 'ingest files, folders or stdin into a knowledge base'
   static override description =
-    'What has not changed since the last time is left as it is, what has changed is replaced. Interrupted, it can be typed again.'
+    'Unchanged files are skipped, and changed files replace their earlier versions. If the command is interrupted, run it again to continue.'
   static override examples = [
     'wb kb ingest handbook ./docs --create',
     'wb kb ingest papers corpus.jsonl "notes/**/*.md"',
@@ -16,7 +16,7 @@ export default class KbIngest extends IngestCommand {
   static override strict = false
   static override args = {
     name: {
-      ...existing(aKnowledgeBase, 'knowledge base, by name or id', { mayBeNew: true }),
+      ...existingArg(aKnowledgeBase, 'knowledge base, by name or ID', { mayBeNew: true }),
       ignoreStdin: true,
     },
     path: pathArg,

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everywhere, knowledgeBaseOrAll } from '../../src/cli/passages/everywhere.ts'
-import { refuseUnclear } from '../../src/cli/passages/request.ts'
+import { requireClearQuestion } from '../../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../../src/cli/passages/search-command.ts'
+import { knowledgeBaseOrAll, workspaceScope } from '../../src/cli/passages/workspace-scope.ts'
 
 export default class KbSearch extends SearchCommand {
-  static override summary = 'find passages in a knowledge base, or in all'
+  static override summary = 'search a knowledge base, or all of them'
   static override examples = [
     'wb kb search handbook "how do refunds work"',
     'wb kb search --all "how do refunds work"',
@@ -16,9 +16,9 @@ export default class KbSearch extends SearchCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or id; without it, the only one, or your choice of several',
+      description: 'knowledge base, by name or ID [the only one, or one you choose]',
     }),
-    question: Args.string({ ignoreStdin: true, description: 'what to ask, in words or a sentence' }),
+    question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
   }
   static override flags = {
     all: Flags.boolean({ summary: 'search every knowledge base of the workspace' }),
@@ -27,15 +27,18 @@ export default class KbSearch extends SearchCommand {
 
   async run() {
     const { args, flags, argv } = await this.parse(KbSearch)
-    refuseUnclear(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
+    requireClearQuestion(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
     const named = args.question === undefined ? undefined : args.kb
     await this.answer(question, await this.place(named, flags), flags)
   }
 
-  /** Does not offer all knowledge bases with a saved filter, which belongs to one of them. */
+  /**
+   * Returns the scope of the search. Does not offer all knowledge bases with a saved filter, which belongs
+   * to one of them.
+   */
   private async place(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
-    if (all) return everywhere(this.client, await this.workspace())
-    return saved === undefined ? knowledgeBaseOrAll(this.resolving, named) : this.knowledgeBase(named)
+    if (all) return workspaceScope(this.client, await this.workspace())
+    return saved === undefined ? knowledgeBaseOrAll(this.resolveContext, named) : this.knowledgeBase(named)
   }
 }

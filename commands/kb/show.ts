@@ -5,12 +5,11 @@ import { count } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KbShow extends WbCommand {
-  static override summary = 'show a knowledge base, and how far its embedder is'
+  static override summary = 'show a knowledge base and the state of its embedder'
   static override examples = ['wb kb show handbook', 'wb kb show handbook --json | jq .embedder.state']
-  static override args = { name: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(KbShow)
@@ -18,7 +17,7 @@ export default class KbShow extends WbCommand {
     const params = { workspaceId, knowledgeBaseId }
     const base = await this.client.call(kb.show, { params })
     if (this.output.json) return this.output.value(base)
-    const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(documents.list, { params })
     const held = count(await this.waitFor('counting documents', countItems(items)))
     this.output.fields(base, { ...knowledgeBaseFields(base), documents: held })
   }

@@ -6,15 +6,15 @@ import { kb } from '../../src/contract/knowledge.ts'
 const states = ['active', 'draft', 'deprecated'] as const
 
 export default class KbUpdate extends WbCommand {
-  static override summary = 'change the description, status or language of a knowledge base'
+  static override summary = 'change the settings of a knowledge base'
   static override examples = [
     'wb kb update handbook --description "for the whole team"',
     'wb kb update handbook --status deprecated',
   ]
-  static override args = { name: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the only one]' }) }
   static override flags = {
-    description: Flags.string({ summary: 'what it holds' }),
-    status: Flags.option({ options: states, summary: 'whether it is in use' })(),
+    description: Flags.string({ summary: 'description of the content' }),
+    status: Flags.option({ options: states, summary: 'lifecycle status' })(),
     language: Flags.string({ summary: 'language of its documents' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'search words as well as vectors' }),
   }
@@ -27,6 +27,6 @@ export default class KbUpdate extends WbCommand {
     const lexical = enabled === undefined ? undefined : { ...before, enabled }
     const body = { description, language, status, lexical }
     const changed = await this.client.call(kb.update, { params: { workspaceId, knowledgeBaseId }, body })
-    this.output.made(changed, knowledgeBaseId, `changed knowledge base ${changed.name}`)
+    this.output.made(changed, knowledgeBaseId, `updated knowledge base ${changed.name}`)
   }
 }

@@ -1,64 +1,66 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { namesakes } from '../../src/cli/find/key.ts'
-import { handOver, tokenNotes } from '../../src/cli/keys/hand-over.ts'
+import { UsageError } from '../../src/cli/errors.ts'
+import { findKeysWithLabel } from '../../src/cli/find/key.ts'
+import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
-import { momentAhead } from '../../src/cli/terminal/moment.ts'
+import { parseFutureTime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import { roles, scopes } from '../../src/contract/scopes.ts'
 
 export default class KeysCreate extends WbCommand {
-  static override summary = 'make a key; its token is printed this once'
+  static override summary = 'create an API key and print its token once'
   static override examples = [
     'wb keys create ci --role viewer --expires 90d',
     'wb keys create loader --scope write:ingest --write loader.key',
   ]
   static override args = {
-    label: Args.string({ required: true, description: 'what the key is for; names it later' }),
+    label: Args.string({ required: true, description: 'label that describes the purpose of the key' }),
   }
   static override flags = {
     role: Flags.option({
       options: roles,
-      summary: 'what it may do [read and write]',
+      summary: 'role of the key [read and write access]',
       exclusive: ['scope'],
     })(),
     scope: Flags.option({
       options: scopes,
       multiple: true,
-      summary: 'the same by single scopes; may be given again',
+      summary: 'scope instead of a role; can be repeated',
       helpValue: 'SCOPE',
     })(),
-    expires: Flags.string({ summary: 'until when: 90d, 2030-01-31', helpValue: 'WHEN' }),
-    principal: Flags.string({ summary: 'who it is under row-level access', helpValue: 'ID' }),
+    expires: Flags.string({ summary: 'expiration: 90d, 2030-01-31 [never]', helpValue: 'WHEN' }),
+    principal: Flags.string({
+      summary: 'principal that the key acts as with row-level access',
+      helpValue: 'ID',
+    }),
     ...tokenFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(KeysCreate)
-    if (args.label.trim() === '')
-      throw new UsageError('LABEL is empty: what is the key for?', ['wb keys create ci --role viewer'])
-    const expiresAt = flags.expires && momentAhead('--expires', flags.expires, this.io.clock.now())
+    if (args.label.trim() === '') throw new UsageError('LABEL is empty', ['wb keys create ci --role viewer'])
+    const expiresAt = flags.expires && parseFutureTime('--expires', flags.expires, this.io.clock.now())
     const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
-    const ways = await this.session.ways()
+    const ways = await this.session.authMethods()
     const { role, scope, principal } = flags
-    const others = await namesakes(this.client, {
+    const others = await findKeysWithLabel(this.client, {
       workspaceId,
       label: args.label,
       nowMs: this.io.clock.now(),
     })
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
     const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
-    await handOver(target, this.output, minted)
+    await deliverToken(target, this.output, minted)
     const about = { workspace: name, target, url: this.profile.url, ways, nowMs: this.io.clock.now() }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     if (others.length > 0)
       this.output.note(
-        `  ! another key named ${plainLine(args.label)} works: ${others.map(({ prefix }) => prefix).join(', ')}`,
+        `  ! another active key is named ${plainLine(args.label)}: ${others.map(({ prefix }) => prefix).join(', ')}`,
       )
   }
 }

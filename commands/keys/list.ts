@@ -2,10 +2,9 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { keyColumns } from '../../src/cli/shown/key.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysList extends WbCommand {
-  static override summary = 'list the keys of a workspace, revoked ones included'
+  static override summary = 'list the API keys of a workspace'
   static override examples = ['wb keys list', 'wb keys list --json | jq -r ".[].prefix"']
   static override flags = { limit: limitFlag }
 
@@ -14,12 +13,11 @@ export default class KeysList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const items = this.client.items(apiKeys.list, {
       params: { workspaceId },
-      query: { limit: limits.pageMax },
     })
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {
       columns: keyColumns(rows, this.io.clock.now()),
-      empty: [`no keys in workspace ${name} yet; make the first one:`, '  wb keys create ci --role viewer'],
+      empty: [`no keys in workspace ${name} yet; create one:`, '  wb keys create ci --role viewer'],
       total,
     })
   }

@@ -1,20 +1,19 @@
 import { aKeyInUse } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
 import { isReplaced, keyState } from '../../src/cli/shown/key.ts'
-import { ago, lasting } from '../../src/cli/terminal/moment.ts'
+import { formatAgo, formatLifetime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
-import { everything } from '../../src/client/client.ts'
+import { collect } from '../../src/client/client.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRevoke extends WbCommand {
-  static override summary = 'revoke a key: its next request is refused'
+  static override summary = 'revoke an API key'
   static override examples = ['wb keys revoke ci', 'wb keys revoke ci --yes']
   static override args = {
-    key: existing(aKeyInUse, 'label, prefix or id'),
+    key: existingArg(aKeyInUse, 'label, prefix or ID'),
   }
   static override flags = { yes: yesFlag }
 
@@ -22,10 +21,13 @@ export default class KeysRevoke extends WbCommand {
     const { args, flags } = await this.parse(KeysRevoke)
     const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
-    const key = await findKeyInUse(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
+    const key = await findKeyInUse(this.resolveContext, workspace, args.key, {
+      spoken: this.commandName,
+      nowMs,
+    })
     const { workspaceId, keyId, prefix, lastUsedAt } = key
     const label = plainLine(key.label) || prefix
-    const use = lastUsedAt === null ? 'never used' : `last used ${ago(Date.parse(lastUsedAt), nowMs)}`
+    const use = lastUsedAt === null ? 'never used' : `last used ${formatAgo(Date.parse(lastUsedAt), nowMs)}`
     const of = `of workspace ${plainLine(workspace.name)}`
     await this.confirm(
       { act: `revokes key ${label} (${prefix}, ${use}) ${of}`, undone: 'nothing was revoked' },
@@ -38,14 +40,14 @@ export default class KeysRevoke extends WbCommand {
     await this.tellOfPredecessors(key)
   }
 
-  /** What a rotation left working is another token of the same caller. */
+  /** Warns of earlier keys that were rotated but still work. */
   private async tellOfPredecessors(key: ApiKey) {
-    const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
+    const call = { params: { workspaceId: key.workspaceId } }
     const nowMs = this.io.clock.now()
-    for (const older of await everything(this.client.items(apiKeys.list, call)))
+    for (const older of await collect(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
         this.output.warn(
-          `  ! ${older.prefix}, which it replaced, works ${lasting(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
+          `  ! ${older.prefix}, which this key replaced, works ${formatLifetime(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
         )
   }
 }

@@ -1,40 +1,42 @@
 import * as Flags from '@oclif/core/flags'
 import { aKeyInUse } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
-import { handOver, tokenNotes } from '../../src/cli/keys/hand-over.ts'
+import { deliverToken, tokenNotes } from '../../src/cli/keys/deliver-token.ts'
 import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
 import { tokenTarget } from '../../src/cli/keys/token-target.ts'
-import { ago, lasting, spanSeconds } from '../../src/cli/terminal/moment.ts'
+import { formatAgo, formatLifetime, parseDurationSeconds } from '../../src/cli/terminal/duration.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRotate extends WbCommand {
-  static override summary = 'make the successor of a key; the old token works on for a while'
+  static override summary = 'rotate an API key'
   static override examples = ['wb keys rotate ci', 'wb keys rotate deploy --grace 0 --write deploy.key']
   static override args = {
-    key: existing(aKeyInUse, 'label, prefix or id'),
+    key: existingArg(aKeyInUse, 'label, prefix or ID'),
   }
   static override flags = {
-    grace: Flags.string({ summary: 'for how long the old token works on; 0 ends it now [24h]' }),
+    grace: Flags.string({ summary: 'grace period of the old token; 0 ends it now [24h]' }),
     ...tokenFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(KeysRotate)
     const graceSeconds =
-      flags.grace === undefined ? undefined : spanSeconds('--grace', flags.grace, limits.keyGraceSeconds)
+      flags.grace === undefined
+        ? undefined
+        : parseDurationSeconds('--grace', flags.grace, limits.keyGraceSeconds)
     const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
-    const naming = { spoken: this.spoken, nowMs: this.io.clock.now() }
-    const { workspaceId, keyId } = await findKeyInUse(this.resolving, workspace, args.key, naming)
-    const ways = await this.session.ways()
+    const naming = { spoken: this.commandName, nowMs: this.io.clock.now() }
+    const { workspaceId, keyId } = await findKeyInUse(this.resolveContext, workspace, args.key, naming)
+    const ways = await this.session.authMethods()
     const minted = await this.client.call(apiKeys.rotate, {
       params: { workspaceId, keyId },
       body: { graceSeconds },
     })
-    await handOver(target, this.output, minted)
+    await deliverToken(target, this.output, minted)
     const nowMs = this.io.clock.now()
     const about = { workspace: workspace.name, target, url: this.profile.url, ways, nowMs }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
@@ -42,9 +44,11 @@ export default class KeysRotate extends WbCommand {
   }
 }
 
-/** When the old token ends. */
+/** Describes when the old token ends. */
 function ending({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, nowMs: number): string {
   if (revokedAt !== null) return 'has ended'
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= nowMs
-  return hasEnded ? `ended ${ago(Date.parse(expiresAt), nowMs)}` : `works ${lasting(expiresAt, nowMs)}`
+  return hasEnded
+    ? `ended ${formatAgo(Date.parse(expiresAt), nowMs)}`
+    : `works ${formatLifetime(expiresAt, nowMs)}`
 }

@@ -1,21 +1,21 @@
 import { aKey } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findKey } from '../../src/cli/find/key.ts'
 import { keyFields } from '../../src/cli/shown/key.ts'
 
 export default class KeysShow extends WbCommand {
-  static override summary = 'show a key: what it may do, and when it was last used'
+  static override summary = 'show an API key and its permissions'
   static override examples = ['wb keys show ci', 'wb keys show ci --json']
   static override args = {
-    key: existing(aKey, 'label, prefix or id'),
+    key: existingArg(aKey, 'label, prefix or ID'),
   }
 
   async run() {
     const { args } = await this.parse(KeysShow)
     const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
-    const key = await findKey(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
+    const key = await findKey(this.resolveContext, workspace, args.key, { spoken: this.commandName, nowMs })
     this.output.fields(key, keyFields(key, nowMs))
   }
 }

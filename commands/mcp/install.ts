@@ -2,23 +2,23 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { allowances } from '../../src/cli/mcp/allowed.ts'
+import { UsageError } from '../../src/cli/errors.ts'
+import { allowances } from '../../src/cli/mcp/allowances.ts'
 import {
-  type Change,
   type ClientName,
-  changeOf,
+  type ConfigurationChange,
   clientNames,
   configuration,
-  entryFor,
+  planChange,
   printConfiguration,
+  serverEntry,
 } from '../../src/cli/mcp/clients.ts'
-import { keyGiven, keyLines } from '../../src/cli/mcp/key.ts'
+import { keyLines, resolveEntryKey } from '../../src/cli/mcp/key.ts'
 
 export default class McpInstall extends WbCommand {
-  static override summary = 'print what an MCP client needs to start wb mcp serve'
+  static override summary = 'print or install the configuration for an MCP client'
   static override description =
-    'With `--write`, the entry is added to the configuration of the client; other entries are kept. No key is written without `--include-key`: the command uses your login, or the WB_API_KEY that the client passes on. If the runtime requires a key, the output says how to give it.'
+    'With `--write`, the entry is added to the configuration of the client, and other entries are kept. Without `--include-key`, no key is written: `wb mcp serve` uses your login, or WB_API_KEY if the client passes it on. If the runtime requires a key, the output explains how to provide it.'
   static override examples = [
     'wb mcp install',
     'wb mcp install cursor --write --yes',
@@ -32,10 +32,10 @@ export default class McpInstall extends WbCommand {
       options: allowances,
       multiple: true,
       delimiter: ',',
-      summary: 'have these tools offered too',
+      summary: 'also allow these tools',
     })(),
     'include-key': Flags.boolean({ summary: 'write the value of WB_API_KEY into the entry' }),
-    write: Flags.boolean({ summary: 'change the configuration of the client' }),
+    write: Flags.boolean({ summary: 'add the entry to the configuration of the client' }),
     yes: yesFlag,
   }
 
@@ -46,10 +46,10 @@ export default class McpInstall extends WbCommand {
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
     const { name, workspaceId } = await this.workspace()
     const wanted = { client, workspaceId, isWritten: flags['include-key'] }
-    const { need, env } = await keyGiven(this.session, wanted)
-    const entry = { ...entryFor(this.profile, name, flags.allow ?? [], this.io), ...(env && { env }) }
+    const { need, env } = await resolveEntryKey(this.session, wanted)
+    const entry = { ...serverEntry(this.profile, name, flags.allow ?? [], this.io), ...(env && { env }) }
     const servers = { [`workbase-${name}`]: entry }
-    const change = client && changeOf(client, servers, this.io.env)
+    const change = client && planChange(client, servers, this.io.env)
     if (change && flags.write) await this.write(change, flags.yes)
     else {
       printConfiguration(this.output, configuration(client, servers))
@@ -58,13 +58,14 @@ export default class McpInstall extends WbCommand {
     for (const line of keyLines(need, client, this.profile)) this.output.note(line)
   }
 
-  private async write(change: Change, yes: boolean) {
+  private async write(change: ConfigurationChange, yes: boolean) {
     const { title, path, act, isDone } = change
-    if (isDone) return this.output.note(`  ✓ ${title} has it already, in ${path}`)
+    if (isDone) return this.output.note(`  ✓ ${path} of ${title} already contains the entry`)
     if (!yes && !this.canAsk)
-      throw new UsageError(`this would ${act}`, ['add --yes to go on without being asked'])
-    if (!yes && !(await this.agree(`${act}?`))) throw new UsageError('nothing was written', [this.spoken])
+      throw new UsageError(`this would ${act}`, ['add --yes to skip the confirmation'])
+    if (!yes && !(await this.askYesNo(`${act}?`)))
+      throw new UsageError('nothing was written', [this.commandName])
     change.write()
-    this.output.note(`  ✓ ${title} starts it from ${path}; restart ${title}`)
+    this.output.note(`  ✓ added the entry to ${path}; restart ${title} to use it`)
   }
 }

@@ -1,17 +1,17 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { driverOf } from '../../src/cli/credentials/keychains.ts'
-import { allLogins } from '../../src/cli/credentials/logins.ts'
+import { keychainDriver } from '../../src/cli/credentials/keychains.ts'
+import { listLogins } from '../../src/cli/credentials/logins.ts'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesList extends WbCommand {
-  static override summary = 'list profiles, and who one is in them'
+  static override summary = 'list profiles and their logins'
   static override examples = ['wb profiles list', 'wb profiles list --json']
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     await this.parse(ProfilesList)
     const { settingsDir, dataDir, name: inUse } = this.profile
-    const logins = allLogins(settingsDir)
+    const logins = listLogins(settingsDir)
     const stored = Object.entries(readProfiles(settingsDir).profiles)
     const rows = stored
       .sort(([a], [b]) => a.localeCompare(b))
@@ -19,7 +19,7 @@ export default class ProfilesList extends WbCommand {
         name,
         inUse: name === inUse,
         url: url ?? null,
-        keychain: driverOf(keychain),
+        keychain: keychainDriver(keychain),
         who: logins.find(login => login.profile === name && login.runtime === (url ?? dataDir))?.who ?? null,
       }))
     this.output.list(rows, {

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { allLogins } from '../../src/cli/credentials/logins.ts'
-import { UsageError } from '../../src/cli/faults.ts'
+import { listLogins } from '../../src/cli/credentials/logins.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import {
   defaultProfile,
@@ -10,15 +10,15 @@ import {
   requireProfile,
   type StoredProfiles,
 } from '../../src/cli/settings/profiles.ts'
-import { dropLogin } from '../../src/cli/sign-in/keep.ts'
+import { removeLogin } from '../../src/cli/sign-in/save-login.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ProfilesRemove extends WbCommand {
-  static override summary = 'remove a profile and forget its logins'
+  static override summary = 'remove a profile and its logins'
   static override examples = ['wb profiles remove work', 'wb profiles remove work --yes']
-  static override args = { name: Args.string({ required: true, description: 'its name' }) }
+  static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
   static override flags = { yes: yesFlag }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args, flags } = await this.parse(ProfilesRemove)
@@ -27,10 +27,10 @@ export default class ProfilesRemove extends WbCommand {
     requireProfile(stored, args.name)
     if (stored.current === args.name)
       throw new UsageError(`profile ${args.name} is in use`, [insteadLine(stored, flags.yes)])
-    const logins = allLogins(settingsDir).filter(({ profile }) => profile === args.name)
+    const logins = listLogins(settingsDir).filter(({ profile }) => profile === args.name)
     const what = `profile ${args.name} and ${counted(logins.length, 'login')}`
     await this.confirmDeletion(what, args.name, flags.yes)
-    for (const login of logins) await dropLogin(this.profile, login, { signal: this.signal })
+    for (const login of logins) await removeLogin(this.profile, login, { signal: this.signal })
     await changeProfiles(settingsDir, ({ profiles }) => {
       delete profiles[args.name]
     })
@@ -38,10 +38,13 @@ export default class ProfilesRemove extends WbCommand {
   }
 }
 
-/** Uses another profile, made where there is none, and then removes the one that was in use. */
+/**
+ * Returns the commands that switch to another profile, create it if necessary, and then remove the current
+ * one.
+ */
 function insteadLine({ current, profiles }: StoredProfiles, yes: boolean): string {
   const others = Object.keys(profiles).filter(name => name !== current)
-  if (others.length === 0 && current === defaultProfile) return 'wb logout    forgets its login'
+  if (others.length === 0 && current === defaultProfile) return 'wb logout    removes its login'
   const other = others.includes(defaultProfile) ? defaultProfile : (others.sort()[0] ?? defaultProfile)
   const made = others.length === 0 ? `wb profiles add ${other} && ` : ''
   return `${made}wb profiles use ${other} && wb profiles remove ${current}${yes ? ' --yes' : ''}`

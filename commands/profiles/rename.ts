@@ -1,24 +1,24 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { aloneWithLogins } from '../../src/cli/credentials/lock.ts'
 import { renameLogins } from '../../src/cli/credentials/logins.ts'
+import { withLoginsLock } from '../../src/cli/credentials/logins-lock.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireFreeName, requireProfile, requireProfileName } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesRename extends WbCommand {
-  static override summary = 'give a profile another name; who is signed in stays so'
+  static override summary = 'rename a profile and keep its logins'
   static override examples = ['wb profiles rename default home', 'wb profiles rename work client']
   static override args = {
-    name: Args.string({ required: true, description: 'its name' }),
-    to: Args.string({ required: true, description: 'its new name' }),
+    name: Args.string({ required: true, description: 'name of the profile' }),
+    to: Args.string({ required: true, description: 'new name' }),
   }
-  protected override readonly mindsFolder = false
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(ProfilesRename)
     requireProfileName(args.to)
     const { settingsDir } = this.profile
-    await aloneWithLogins(this.profile, this.signal, async () => {
+    await withLoginsLock(this.profile, this.signal, async () => {
       await changeProfiles(settingsDir, stored => {
         const profile = requireProfile(stored, args.name)
         requireFreeName(stored, args.to, args.name)
@@ -29,6 +29,6 @@ export default class ProfilesRename extends WbCommand {
       renameLogins(settingsDir, args.name, args.to)
     })
     if (this.output.json) return this.output.value({ name: args.to })
-    this.output.note(`  ✓ ${args.name} is named ${args.to}`)
+    this.output.note(`  ✓ renamed profile ${args.name} to ${args.to}`)
   }
 }

@@ -4,10 +4,10 @@ import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireProfile } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesUse extends WbCommand {
-  static override summary = 'work with the runtime of a profile from now on'
+  static override summary = 'switch to another profile'
   static override examples = ['wb profiles use default', 'wb profiles use work']
-  static override args = { name: Args.string({ required: true, description: 'its name' }) }
-  protected override readonly mindsFolder = false
+  static override args = { name: Args.string({ required: true, description: 'name of the profile' }) }
+  protected override readonly usesFolderFiles = false
 
   async run() {
     const { args } = await this.parse(ProfilesUse)
@@ -16,6 +16,6 @@ export default class ProfilesUse extends WbCommand {
       stored.current = args.name
     })
     if (this.output.json) return this.output.value({ name: args.name })
-    this.output.note(`  ✓ ${args.name} is used from now on`)
+    this.output.note(`  ✓ switched to profile ${args.name}`)
   }
 }

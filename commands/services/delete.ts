@@ -1,31 +1,31 @@
 import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { namingBinders } from '../../src/cli/services/bound.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import { kinds } from '../../src/cli/services/kinds.ts'
+import { serviceKinds } from '../../src/cli/services/kinds.ts'
+import { explainServiceInUse } from '../../src/cli/services/service-in-use.ts'
 
 export default class ServicesDelete extends WbCommand {
-  static override summary = 'delete a service that nothing binds'
+  static override summary = 'delete a service that is not in use'
   static override examples = [
     'wb services delete recursive-char-1000',
     'wb services delete recursive-char-1000 --type chunking --yes',
   ]
-  static override args = { service: existing(aService, 'name or id') }
+  static override args = { service: existingArg(aService, 'name or ID') }
   static override flags = { type: typeFlag, yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(ServicesDelete)
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
-    const service = await services.find(args.service, flags.type, this.resolving)
+    const service = await services.find(args.service, flags.type, this.resolveContext)
     const { name } = service.record
-    const what = `${kinds[service.type].one} ${name}`
+    const what = `${serviceKinds[service.type].one} ${name}`
     await this.confirmDeletion(what, name, flags.yes)
     await services.delete(service).catch(async error => {
-      throw await namingBinders(error, this.client, { workspaceId, serviceId: service.id })
+      throw await explainServiceInUse(error, this.client, { workspaceId, serviceId: service.id })
     })
     this.output.deleted(service.id, `deleted ${what}`)
   }

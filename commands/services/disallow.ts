@@ -1,35 +1,34 @@
 import * as Flags from '@oclif/core/flags'
 import { aSecretRelease } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
-import { pick } from '../../src/cli/find/resolve.ts'
-import { everything } from '../../src/client/client.ts'
-import { limits } from '../../src/contract/limits.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
+import { pickResource } from '../../src/cli/find/resolve.ts'
+import { collect } from '../../src/client/client.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
 
 export default class ServicesDisallow extends WbCommand {
-  static override summary = 'withdraw what wb services allow released'
+  static override summary = 'undo wb services allow'
   static override examples = [
     'wb services disallow env:VLLM_KEY --as-operator',
     'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',
   ]
   static override args = {
-    ref: existing(aSecretRelease, 'reference to the secret, or id of the release'),
+    ref: existingArg(aSecretRelease, 'secret reference, or ID of the release'),
   }
-  static override flags = { host: Flags.string({ summary: 'of several, the one for this host' }) }
+  static override flags = { host: Flags.string({ summary: 'host of the release, if there are several' }) }
 
   async run() {
     const { args, flags } = await this.parse(ServicesDisallow)
     const { releaseId, ref, host } = await this.releaseOf(args.ref, flags.host)
     await this.client.call(secretReleases.delete, { params: { releaseId } })
-    this.output.deleted(releaseId, `${ref} is not released for ${host} any more`)
+    this.output.deleted(releaseId, `${ref} is no longer released for ${host}`)
   }
 
   private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {
-    const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
-    const all = (await everything(items)).filter(row => host === undefined || row.host === host)
+    const items = this.client.items(secretReleases.list, {})
+    const all = (await collect(items)).filter(row => host === undefined || row.host === host)
     const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
-    return pick(
+    return pickResource(
       named,
       wanted,
       {
@@ -38,7 +37,7 @@ export default class ServicesDisallow extends WbCommand {
         list: 'wb services releases',
         create: ['wb services allow REF --host HOST'],
       },
-      this.resolving.choose,
+      this.resolveContext.choose,
     )
   }
 }

@@ -3,7 +3,7 @@ import { limitFlag } from '../../src/cli/command/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { serviceTypes } from '../../src/cli/services/kinds.ts'
-import { serviceColumns } from '../../src/cli/services/shown.ts'
+import { serviceColumns } from '../../src/cli/services/service-fields.ts'
 
 export default class ServicesList extends WbCommand {
   static override summary = 'list the services of a workspace'
@@ -20,7 +20,7 @@ export default class ServicesList extends WbCommand {
     this.output.list(rows, {
       columns: serviceColumns,
       empty: [
-        `no ${flags.type ?? ''} services in workspace ${name}; make one:`.replace('  ', ' '),
+        `no ${flags.type ?? ''} services in workspace ${name}; create one:`.replace('  ', ' '),
         `  wb services create${flags.type ? ` --type ${flags.type}` : ''}`,
       ],
       total,

@@ -1,12 +1,12 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { whyOurs } from '../../src/cli/services/listed.ts'
+import { explainBuiltInModels } from '../../src/cli/services/built-in-models.ts'
 import { llmModels } from '../../src/contract/models.ts'
 import { chatProviders } from '../../src/contract/providers.ts'
 
 export default class ServicesModels extends WbCommand {
-  static override summary = 'list the models that LLM services can name'
+  static override summary = 'list the models available to LLM services'
   static override examples = [
     'wb services models --provider openai',
     'wb services models --provider openai --json | jq length',
@@ -14,9 +14,9 @@ export default class ServicesModels extends WbCommand {
   static override flags = {
     provider: Flags.option({
       options: chatProviders,
-      summary: "whose models [the configuration's provider]",
+      summary: 'provider [the provider of the configuration]',
     })(),
-    endpoint: Flags.string({ summary: 'where Ollama is', helpValue: 'URL' }),
+    endpoint: Flags.string({ summary: 'address of Ollama', helpValue: 'URL' }),
     limit: limitFlag,
   }
 
@@ -24,7 +24,7 @@ export default class ServicesModels extends WbCommand {
     const { flags } = await this.parse(ServicesModels)
     const query = { provider: flags.provider, baseUrl: flags.endpoint }
     const asked = this.client.call(llmModels.list, { query })
-    const { provider, source, models } = await this.waitFor('asking the provider', asked)
+    const { provider, source, models } = await this.waitFor('querying the provider', asked)
     const { rows, total } = await this.take(models, flags.limit)
     this.output.list(rows, {
       columns: {
@@ -36,6 +36,7 @@ export default class ServicesModels extends WbCommand {
       empty: [`${provider} lists no models`],
       total,
     })
-    if (source === 'fallback') for (const line of whyOurs(provider)) this.output.note(`  ${line}`)
+    if (source === 'fallback')
+      for (const line of explainBuiltInModels(provider)) this.output.note(`  ${line}`)
   }
 }

@@ -1,10 +1,10 @@
 import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { problemLine } from '../../src/cli/services/problem.ts'
-import { serviceFields } from '../../src/cli/services/shown.ts'
+import { serviceFields } from '../../src/cli/services/service-fields.ts'
 
 export default class ServicesShow extends WbCommand {
   static override summary = 'show a service'
@@ -12,14 +12,14 @@ export default class ServicesShow extends WbCommand {
     'wb services show passages',
     'wb services show openrouter-gpt-4o-mini --type llm --json',
   ]
-  static override args = { service: existing(aService, 'name or id') }
+  static override args = { service: existingArg(aService, 'name or ID') }
   static override flags = { type: typeFlag }
 
   async run() {
     const { args, flags } = await this.parse(ServicesShow)
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
-    const service = await services.find(args.service, flags.type, this.resolving)
+    const service = await services.find(args.service, flags.type, this.resolveContext)
     const problem = await services.problemOf(service)
     const record = problem ? { ...service.record, problem } : service.record
     this.output.fields(record, { ...serviceFields(service), problem: problem && problemLine(problem) })

@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags'
 import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
-import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
-import { kinds } from '../../src/cli/services/kinds.ts'
+import { fieldFlags, serviceFieldsFrom, typeFlag } from '../../src/cli/services/flags.ts'
+import { serviceKinds } from '../../src/cli/services/kinds.ts'
 import { warnOfProblem } from '../../src/cli/services/problem.ts'
 
 export default class ServicesUpdate extends WbCommand {
@@ -13,20 +13,20 @@ export default class ServicesUpdate extends WbCommand {
     'wb services update passages --max-size 900',
     'wb services update openrouter-gpt-4o-mini --set credentialRef=null --set endpointPath=null',
   ]
-  static override args = { service: existing(aService, 'name or id') }
-  static override flags = { type: typeFlag, name: Flags.string({ summary: 'another name' }), ...fieldFlags }
+  static override args = { service: existingArg(aService, 'name or ID') }
+  static override flags = { type: typeFlag, name: Flags.string({ summary: 'new name' }), ...fieldFlags }
 
   async run() {
     const { args, flags } = await this.parse(ServicesUpdate)
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
-    const service = await services.find(args.service, flags.type, this.resolving)
+    const service = await services.find(args.service, flags.type, this.resolveContext)
     const named = flags.name === undefined ? {} : { name: flags.name }
-    const patch = { ...named, ...fieldsOf(flags, service.type) }
+    const patch = { ...named, ...serviceFieldsFrom(flags, service.type) }
     this.requireChange(patch)
     const changed = await this.waitFor('changing', services.update(service, patch))
-    const { one } = kinds[changed.type]
-    this.output.made(changed.record, changed.id, `changed ${one} ${changed.record.name}`)
+    const { one } = serviceKinds[changed.type]
+    this.output.made(changed.record, changed.id, `updated ${one} ${changed.record.name}`)
     await warnOfProblem(services, changed, this.output)
   }
 }

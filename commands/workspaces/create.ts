@@ -1,23 +1,27 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../src/base/shell-word.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { keyValues } from '../../src/cli/command/flags.ts'
-import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { workspaceKinds, workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesCreate extends WbCommand {
   static override summary = 'create a workspace with its default services'
   static override examples = ['wb workspaces create demo', 'wb workspaces create scratch --kind mock']
   static override args = {
-    name: Args.string({ required: true, description: 'its name, unique in the runtime' }),
+    name: Args.string({ required: true, description: 'name, unique in the runtime' }),
   }
   static override flags = {
-    kind: Flags.option({ options: workspaceKinds, summary: 'where its vectors lie', default: 'local' })(),
-    endpoint: Flags.string({ summary: 'address of its database, or a secret reference (env:NAME)' }),
-    keyspace: Flags.string({ summary: 'keyspace of its database' }),
+    kind: Flags.option({
+      options: workspaceKinds,
+      summary: 'where documents and vectors are stored',
+      default: 'local',
+    })(),
+    endpoint: Flags.string({ summary: 'address of the database, or a secret reference (env:NAME)' }),
+    keyspace: Flags.string({ summary: 'keyspace of the database' }),
     credential: Flags.string({
       multiple: true,
-      summary: 'secret reference, as NAME=env:VARIABLE',
+      summary: 'secret reference as NAME=env:VARIABLE; can be repeated',
       helpValue: 'N=REF',
     }),
     rlac: Flags.boolean({ summary: 'turn row-level access on' }),
@@ -34,7 +38,7 @@ export default class WorkspacesCreate extends WbCommand {
       rlacEnabled: flags.rlac || undefined,
     }
     const made = await this.client.call(workspaces.create, { body })
-    this.output.made(made, made.workspaceId, `workspace ${made.name}`)
+    this.output.made(made, made.workspaceId, `created workspace ${made.name}`)
     this.output.next(`wb kb create handbook --workspace ${shellWord(made.name)}`)
   }
 }

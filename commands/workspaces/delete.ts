@@ -1,8 +1,8 @@
 import { aWorkspace } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
+import { setDefaultWorkspace } from '../../src/cli/settings/change-settings.ts'
 import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
@@ -11,9 +11,9 @@ import { kb } from '../../src/contract/knowledge.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesDelete extends WbCommand {
-  static override summary = 'delete a workspace and all that is in it'
+  static override summary = 'delete a workspace and everything in it'
   static override examples = ['wb workspaces delete scratch', 'wb workspaces delete scratch --yes']
-  static override args = { name: existing(aWorkspace, 'name or id') }
+  static override args = { name: existingArg(aWorkspace, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -25,7 +25,7 @@ export default class WorkspacesDelete extends WbCommand {
     const what = `workspace ${name} with ${counted(bases, 'knowledge base')} and all their documents, ${counted(held, 'agent')} and all their conversations, its services and keys`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
-    if (defaultWorkspace(this.profile) === workspaceId) await useWorkspace(this.profile, undefined)
+    if (defaultWorkspace(this.profile) === workspaceId) await setDefaultWorkspace(this.profile, undefined)
     this.output.deleted(workspaceId, `deleted ${what}`)
   }
 }

@@ -1,8 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { boundTo } from '../../src/cli/find/reach.ts'
+import { explainWorkspaceLimits } from '../../src/cli/find/workspace-limits.ts'
 import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
-import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesList extends WbCommand {
@@ -12,9 +11,9 @@ export default class WorkspacesList extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspacesList)
-    const items = this.client.items(workspaces.list, { query: { limit: limits.pageMax } })
+    const items = this.client.items(workspaces.list, {})
     const { rows, total } = await this.take(items, flags.limit)
-    const bound = rows.length === 0 ? await boundTo(this.client, []) : undefined
+    const bound = rows.length === 0 ? await explainWorkspaceLimits(this.client, []) : undefined
     const inUse = defaultWorkspace(this.profile)
     this.output.list(rows, {
       columns: {
@@ -24,7 +23,7 @@ export default class WorkspacesList extends WbCommand {
         created: { of: row => row.createdAt, as: 'time' },
         default: { of: row => (row.workspaceId === inUse ? 'yes' : '') },
       },
-      empty: bound ? [bound] : ['no workspaces yet; make the first one:', '  wb workspaces create demo'],
+      empty: bound ? [bound] : ['no workspaces yet; create one:', '  wb workspaces create demo'],
       total,
     })
   }

@@ -5,7 +5,7 @@ import { workspaceFields } from '../../src/cli/shown/resources.ts'
 export default class WorkspacesShow extends WbCommand {
   static override summary = 'show a workspace'
   static override examples = ['wb workspaces show', 'wb workspaces show demo --json']
-  static override args = { name: Args.string({ description: 'name or id; the default one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the default workspace]' }) }
 
   async run() {
     const { args } = await this.parse(WorkspacesShow)

@@ -1,13 +1,13 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
-import { PartlyFailed } from '../../src/cli/faults.ts'
+import { CommandFailed } from '../../src/cli/errors.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesTest extends WbCommand {
-  static override summary = 'try whether the store of a workspace answers'
+  static override summary = 'test the connection to the store of a workspace'
   static override examples = ['wb workspaces test', 'wb workspaces test demo --json']
-  static override args = { name: Args.string({ description: 'name or id; the default one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the default workspace]' }) }
 
   async run() {
     const { args } = await this.parse(WorkspacesTest)
@@ -19,7 +19,7 @@ export default class WorkspacesTest extends WbCommand {
       if (!ok) this.exitCode = exit.failed
       return
     }
-    if (!ok) throw new PartlyFailed(`workspace ${name}: ${details}`, [`wb workspaces update ${name} --help`])
+    if (!ok) throw new CommandFailed(`workspace ${name}: ${details}`, [`wb workspaces update ${name} --help`])
     this.output.result(details)
   }
 }

@@ -10,14 +10,14 @@ export default class WorkspacesUpdate extends WbCommand {
     'wb workspaces update demo --name handbooks',
     'wb workspaces update demo --rlac',
   ]
-  static override args = { name: Args.string({ description: 'name or id; the default one when left out' }) }
+  static override args = { name: Args.string({ description: 'name or ID [the default workspace]' }) }
   static override flags = {
-    name: Flags.string({ summary: 'its new name' }),
-    endpoint: Flags.string({ summary: 'address of its database, or a secret reference (env:NAME)' }),
-    keyspace: Flags.string({ summary: 'keyspace of its database' }),
+    name: Flags.string({ summary: 'new name' }),
+    endpoint: Flags.string({ summary: 'address of the database, or a secret reference (env:NAME)' }),
+    keyspace: Flags.string({ summary: 'keyspace of the database' }),
     credential: Flags.string({
       multiple: true,
-      summary: 'all its secret references, as NAME=env:VARIABLE',
+      summary: 'secret reference as NAME=env:VARIABLE; replaces all; can be repeated',
       helpValue: 'N=REF',
     }),
     rlac: Flags.boolean({ allowNo: true, summary: 'turn row-level access on or off' }),
@@ -35,6 +35,6 @@ export default class WorkspacesUpdate extends WbCommand {
     }
     this.requireChange(body)
     const changed = await this.client.call(workspaces.update, { params: { workspaceId }, body })
-    this.output.made(changed, workspaceId, `changed workspace ${changed.name}`)
+    this.output.made(changed, workspaceId, `updated workspace ${changed.name}`)
   }
 }

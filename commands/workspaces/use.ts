@@ -1,20 +1,20 @@
 import { aWorkspace } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { existing } from '../../src/cli/command/existing.ts'
-import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
+import { existingArg } from '../../src/cli/command/existing-arg.ts'
+import { setDefaultWorkspace } from '../../src/cli/settings/change-settings.ts'
 
 export default class WorkspacesUse extends WbCommand {
-  static override summary = 'make a workspace the default for commands that name none'
+  static override summary = 'set the default workspace'
   static override examples = [
     'wb workspaces use demo',
     'wb workspaces use handbooks --url https://wb.example',
   ]
-  static override args = { name: existing(aWorkspace, 'name or id') }
+  static override args = { name: existingArg(aWorkspace, 'name or ID') }
 
   async run() {
     const { args } = await this.parse(WorkspacesUse)
     const workspace = await this.workspace(args.name)
-    await useWorkspace(this.profile, workspace.workspaceId)
+    await setDefaultWorkspace(this.profile, workspace.workspaceId)
     if (this.output.json) this.output.value(workspace)
     else
       this.output.note(

@@ -4,29 +4,29 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { type AuditRow, tables } from '../storage/tables.ts'
 
 /** Maximum number of records that wait to be written. Further records are lost. */
-const waitingMax = 1_000
+const queuedRecordsMax = 1_000
 /** Maximum number of records per transaction, so that other transactions do not wait long. */
-const groupMax = 200
-const warningEveryMs = 60_000
+const recordsPerGroupMax = 200
+const warningIntervalMs = 60_000
 /** Queue length from which identical records are merged. */
-const crowdedFrom = waitingMax / 2
-const sameWithinMs = 10_000
+const crowdedLength = queuedRecordsMax / 2
+const mergeWindowMs = 10_000
 
-export interface StoreQueueParts {
+export interface AuditQueueParts {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly clock: Clock
-  readonly losses: Losses
+  readonly losses: AuditLosses
   /** True if identical records are merged into one with a count while the queue is crowded. */
-  readonly countsSame: boolean
+  readonly mergesIdentical: boolean
   /** Called with the number of records that were written together. */
-  readonly kept: (records: number) => void
+  readonly onStored: (records: number) => void
 }
 
 /** Counts lost records, and logs a warning at most once a minute. */
-export class Losses {
+export class AuditLosses {
   readonly #parts: { clock: Clock; log: Log }
-  #unsaid = 0
-  #saidAt = Number.NEGATIVE_INFINITY
+  #unreported = 0
+  #reportedAt = Number.NEGATIVE_INFINITY
   /** Number of lost records since the start. */
   total = 0
 
@@ -37,27 +37,27 @@ export class Losses {
   /** @param error  reason for the loss */
   add(records: number, error?: unknown): void {
     this.total += records
-    this.#unsaid += records
-    if (this.#parts.clock.now() - this.#saidAt >= warningEveryMs) this.#warn(error)
+    this.#unreported += records
+    if (this.#parts.clock.now() - this.#reportedAt >= warningIntervalMs) this.#warn(error)
   }
 
   /** Logs losses that were not logged yet. */
   close(): void {
-    if (this.#unsaid > 0) this.#warn()
+    if (this.#unreported > 0) this.#warn()
   }
 
   #warn(error?: unknown): void {
     const { clock, log } = this.#parts
-    this.#saidAt = clock.now()
-    log.warn({ lost: this.#unsaid, lostSinceStart: this.total, error }, 'audit records were lost')
-    this.#unsaid = 0
+    this.#reportedAt = clock.now()
+    log.warn({ lost: this.#unreported, lostSinceStart: this.total, error }, 'audit records were lost')
+    this.#unreported = 0
   }
 }
 
-interface Waiting {
+interface QueuedRecord {
   readonly row: AuditRow
   /** Content that identifies identical records; undefined if it was not computed. */
-  readonly said: string | undefined
+  readonly contentKey: string | undefined
   times: number
 }
 
@@ -67,31 +67,31 @@ interface Waiting {
  * A flood of records costs the store one write per group, and this process a bounded queue. If refusals are
  * identical, one record is stored with their number, so that there is room for others.
  */
-export class StoreQueue {
-  readonly #parts: StoreQueueParts
-  readonly #waiting: Waiting[] = []
+export class AuditQueue {
+  readonly #parts: AuditQueueParts
+  readonly #waiting: QueuedRecord[] = []
   /** Waiting records whose content was computed, by content. */
-  readonly #bySaid = new Map<string, Waiting>()
+  readonly #byContent = new Map<string, QueuedRecord>()
   /** The write in progress. */
   #group: Promise<void> | undefined
   #taken = 0
   #settled = 0
 
-  constructor(parts: StoreQueueParts) {
+  constructor(parts: AuditQueueParts) {
     this.#parts = parts
   }
 
   /** Adds a record. Never throws or waits. */
   take(row: AuditRow): void {
-    const said = this.#isCrowded ? saidBy(row) : undefined
-    if (said !== undefined && this.#isCounted(said)) return
-    if (this.#waiting.length >= waitingMax) {
+    const key = this.#isCrowded ? contentKey(row) : undefined
+    if (key !== undefined && this.#isCounted(key)) return
+    if (this.#waiting.length >= queuedRecordsMax) {
       this.#parts.losses.add(1)
       return
     }
-    const waiting = { row, said, times: 1 }
+    const waiting = { row, contentKey: key, times: 1 }
     this.#waiting.push(waiting)
-    if (said !== undefined) this.#bySaid.set(said, waiting)
+    if (key !== undefined) this.#byContent.set(key, waiting)
     this.#taken++
     this.#group ??= this.#write()
   }
@@ -103,13 +103,13 @@ export class StoreQueue {
   }
 
   get #isCrowded(): boolean {
-    return this.#parts.countsSame && this.#waiting.length >= crowdedFrom
+    return this.#parts.mergesIdentical && this.#waiting.length >= crowdedLength
   }
 
   /** Counts a record at an identical one in the queue. Returns false if there is no such record. */
-  #isCounted(said: string): boolean {
-    const same = this.#bySaid.get(said)
-    if (!same || this.#parts.clock.now() - Date.parse(same.row.at) > sameWithinMs) return false
+  #isCounted(key: string): boolean {
+    const same = this.#byContent.get(key)
+    if (!same || this.#parts.clock.now() - Date.parse(same.row.at) > mergeWindowMs) return false
     same.times++
     return true
   }
@@ -117,14 +117,14 @@ export class StoreQueue {
   async #write(): Promise<void> {
     // Records taken in this turn of the event loop join the group.
     await new Promise(setImmediate)
-    const group = this.#waiting.splice(0, groupMax)
-    for (const { said } of group) if (said !== undefined) this.#bySaid.delete(said)
+    const group = this.#waiting.splice(0, recordsPerGroupMax)
+    for (const { contentKey: key } of group) if (key !== undefined) this.#byContent.delete(key)
     const records = group.reduce((sum, { times }) => sum + times, 0)
     try {
       const outcome = await this.#parts.rows.atomic(
-        group.map((waiting): Write => ({ op: 'insert', table: tables.audit, row: counted(waiting) })),
+        group.map((waiting): Write => ({ op: 'insert', table: tables.audit, row: withCount(waiting) })),
       )
-      if (outcome.ok) this.#parts.kept(group.length)
+      if (outcome.ok) this.#parts.onStored(group.length)
       else this.#parts.losses.add(records, outcome)
     } catch (error) {
       this.#parts.losses.add(records, error)
@@ -134,10 +134,10 @@ export class StoreQueue {
   }
 }
 
-function saidBy({ action, outcome, subject, workspaceId, details }: AuditRow): string {
+function contentKey({ action, outcome, subject, workspaceId, details }: AuditRow): string {
   return JSON.stringify([action, outcome, subject, workspaceId, details])
 }
 
-function counted({ row, times }: Waiting): AuditRow {
+function withCount({ row, times }: QueuedRecord): AuditRow {
   return times === 1 ? row : { ...row, details: { ...row.details, count: times } }
 }

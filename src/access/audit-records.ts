@@ -2,12 +2,12 @@ import type { Clock } from '../base/clock.ts'
 import type { AuditQuery } from '../contract/audit.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 import type { ServerEvent } from '../contract/route.ts'
-import type { Page, Pager, Stretch } from '../storage/cursor.ts'
-import type { ListQuery, RowStore, Value } from '../storage/rows.ts'
+import type { Pager, RowPage, RowRange } from '../storage/cursor.ts'
+import type { ColumnValue, ListQuery, RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import type { AuditTrail } from './audit.ts'
-import { Follower } from './follower.ts'
-import { requireWorkspace } from './workspace.ts'
+import type { AuditTrail } from './audit-trail.ts'
+import { requireWorkspace } from './require-workspace.ts'
+import { RowFollower } from './row-follower.ts'
 
 /** Interval in milliseconds at which records of other processes are polled. */
 const pollMs = 500
@@ -24,10 +24,10 @@ export class AuditRecords {
    * @throws workspace_not_found
    * @throws invalid_cursor  when the cursor is of another workspace or query
    */
-  async list(workspaceId: string | null, query: AuditQuery): Promise<Page<AuditRecord>> {
+  async list(workspaceId: string | null, query: AuditQuery): Promise<RowPage<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
-    return this.parts.pager.page(tables.audit, newestFirst(workspaceId, query), query)
+    return this.parts.pager.page(tables.audit, newestFirstStretch(workspaceId, query), query)
   }
 
   /**
@@ -47,13 +47,13 @@ export class AuditRecords {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
     const { clock, trail } = this.parts
-    return new Follower<AuditRecord>({
+    return new RowFollower<AuditRecord>({
       from: await (after === null ? this.newest(workspaceId) : this.placeOf(workspaceId, after)),
       read: place => this.inOrder(workspaceId, { after: [place], limit: sliceSize }),
       select: record => action === undefined || record.action === action,
       toEvent: record => ({ id: record.auditId, event: 'audit', data: record }),
       wait(wake) {
-        const calls = [trail.onKept(wake), clock.after(pollMs, wake)]
+        const calls = [trail.onStored(wake), clock.after(pollMs, wake)]
         return () => {
           for (const callOff of calls) callOff()
         }
@@ -81,9 +81,9 @@ export class AuditRecords {
   }
 }
 
-function newestFirst(workspaceId: string | null, { action, since }: AuditQuery): Stretch {
+function newestFirstStretch(workspaceId: string | null, { action, since }: AuditQuery): RowRange {
   const place = workspaceId === null ? '' : 'Workspace'
-  const prefix: Value[] = workspaceId === null ? [] : [workspaceId]
+  const prefix: ColumnValue[] = workspaceId === null ? [] : [workspaceId]
   const order = { descending: true, through: since }
   if (action === undefined) return { index: `by${place}Time`, prefix, ...order }
   return { index: `by${place}ActionTime`, prefix: [...prefix, action], ...order }

@@ -1,12 +1,12 @@
 import type { Clock } from '../base/clock.ts'
-import { Hourly } from '../base/hourly.ts'
+import { HourlyTask } from '../base/hourly-task.ts'
 import type { Log } from '../base/log.ts'
 import type { ListQuery, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import type { AuditTrail } from './audit.ts'
+import type { AuditTrail } from './audit-trail.ts'
 
 /** Default for the maximum number of stored records of any age: about 1 GB. */
-const actsMaxDefault = 1_000_000
+const actionsMaxDefault = 1_000_000
 /**
  * Default for the maximum number of stored refusals, about 100 MB. Refusals need no credential, so a separate
  * limit keeps them from displacing other records.
@@ -17,7 +17,7 @@ const sliceSize = 200
 /**
  * Number of new records of this process that triggers an early check, so that a flood cannot fill the disk.
  */
-const recordsBetweenMax = 10_000
+const recordsBetweenChecksMax = 10_000
 const dayMs = 86_400_000
 
 export interface AuditRetentionParts {
@@ -33,21 +33,21 @@ export interface AuditRetentionParts {
 /** Deletes the oldest audit records above the maximum age or number. Only one process of a store runs it. */
 export class AuditRetention {
   readonly #parts: AuditRetentionParts
-  readonly #hourly: Hourly
+  readonly #hourly: HourlyTask
   #since = 0
   #unlisten = () => {}
 
   constructor(parts: AuditRetentionParts) {
     this.#parts = parts
     const failed = (error: unknown) => parts.log.warn({ error }, 'old audit records could not be deleted')
-    this.#hourly = new Hourly(parts.clock, () => this.#prune().catch(failed))
+    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(failed))
   }
 
   /** Prunes now, every hour, and after many new records. */
   start(): void {
-    this.#unlisten = this.#parts.trail.onKept(records => {
+    this.#unlisten = this.#parts.trail.onStored(records => {
       this.#since += records
-      if (this.#since >= recordsBetweenMax) this.#hourly.now()
+      if (this.#since >= recordsBetweenChecksMax) this.#hourly.now()
     })
     this.#hourly.start()
   }
@@ -60,7 +60,7 @@ export class AuditRetention {
   async #prune(): Promise<void> {
     this.#since = 0
     const { clock, retentionDays } = this.#parts
-    const { actsMax = actsMaxDefault, refusalsMax = refusalsMaxDefault } = this.#parts
+    const { actsMax = actionsMaxDefault, refusalsMax = refusalsMaxDefault } = this.#parts
     const oldest = new Date(clock.now() - retentionDays * dayMs).toISOString()
     await this.#delete({ index: 'byTime', prefix: [], through: oldest }, Number.POSITIVE_INFINITY)
     await this.#cutBack(null, actsMax)

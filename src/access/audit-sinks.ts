@@ -11,7 +11,7 @@ export interface AuditSink {
  *
  * @see docs/requirements.md#S6-16
  */
-export function logLines(log: Log): AuditSink {
+export function auditLogSink(log: Log): AuditSink {
   return {
     take({ auditId: _auditId, at: _at, ...said }) {
       log.info({ audit: true, ...said }, `audit ${said.action} ${said.outcome}`)

@@ -1,12 +1,12 @@
 import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
-import type { Answer, Input, Topic } from '../contract/route.ts'
+import type { HandlerInput, HandlerReply, Topic } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { AuthContext, Creator } from './subject.ts'
 
 /** The origin at which the browser reaches the runtime, and the cookies that it sent. */
-export interface Site {
+export interface BrowserOrigin {
   /** Scheme, host and port that the client used, as reported by trusted proxies. */
   readonly origin: string
   /** Value of the `Cookie` header. */
@@ -20,7 +20,7 @@ export interface Caller {
   /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly requestId: string
-  readonly site: Site
+  readonly site: BrowserOrigin
   /** IP address of the client, looking behind trusted proxies; empty for requests of this process. */
   readonly client: string
   /**
@@ -37,13 +37,13 @@ export interface Caller {
    * Returns true if another rule would allow this request, for routes that show more to some callers. False
    * if the credential is invalid.
    */
-  wouldPass(rule: RootAccess): Promise<boolean>
+  can(rule: RootAccess): Promise<boolean>
   /**
    * Authorizes the caller again, before a slow operation stores its result.
    *
    * @throws unauthorized, forbidden  when the same request would now be refused
    */
-  confirm(): Promise<void>
+  reauthorize(): Promise<void>
   /**
    * Checks the scope that the access rule requires for a change of certain fields. A route with such a rule
    * must call it.
@@ -72,5 +72,8 @@ export interface Caller {
 
 /** Handlers of a topic; a missing or misspelled operation is a compile error. */
 export type Handlers<T extends Topic> = {
-  [K in keyof T]: (input: Input<T[K]>, caller: Caller) => Promise<Answer<T[K]>> | Answer<T[K]>
+  [K in keyof T]: (
+    input: HandlerInput<T[K]>,
+    caller: Caller,
+  ) => Promise<HandlerReply<T[K]>> | HandlerReply<T[K]>
 }

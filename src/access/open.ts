@@ -1,15 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { usesOidc } from '../config/checks.ts'
+import { usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { AuditTrail } from './audit.ts'
 import { AuditRecords } from './audit-records.ts'
 import { AuditRetention } from './audit-retention.ts'
-import { inWorkspace } from './in-workspace.ts'
+import { AuditTrail } from './audit-trail.ts'
 import { Principals } from './principals.ts'
 import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
+import { scopeToWorkspace } from './scope-to-workspace.ts'
 import type { AuthContext } from './subject.ts'
 
 export interface AccessParts {
@@ -33,7 +33,7 @@ export function openAccess(parts: AccessParts) {
     audit,
     /** Returns a caller with its rights in one workspace. */
     inWorkspace: (auth: AuthContext, workspaceId: string) =>
-      inWorkspace(auth, workspaceId, (...who) => principals.roleOf(...who)),
+      scopeToWorkspace(auth, workspaceId, (...who) => principals.roleOf(...who)),
     /** Starts to delete old audit records. */
     start: () => retention.start(),
     async close() {

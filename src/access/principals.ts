@@ -3,17 +3,17 @@ import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { Principal, PrincipalCreate, PrincipalPatch } from '../contract/principals.ts'
 import { type Role, type Scope, scopesOfRole } from '../contract/scopes.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import { ungrantableScope } from './authorize.ts'
 import type { Caller } from './caller.ts'
-import { ungrantable } from './gate.ts'
 import type { ActingPrincipal } from './policy/evaluate.ts'
+import { requireWorkspace, workspaceNotFound } from './require-workspace.ts'
 import type { Subject } from './subject.ts'
-import { requireWorkspace, workspaceNotFound } from './workspace.ts'
 
-interface PrincipalPlace {
+interface PrincipalKey {
   readonly workspaceId: string
   readonly principalId: string
 }
@@ -39,7 +39,7 @@ export class Principals {
    *
    * @throws workspace_not_found, invalid_cursor
    */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Principal>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Principal>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(tables.principals, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
@@ -69,7 +69,7 @@ export class Principals {
   }
 
   /** @throws workspace_not_found, principal_not_found */
-  async get(place: PrincipalPlace): Promise<Principal> {
+  async get(place: PrincipalKey): Promise<Principal> {
     const row = await this.#find(place)
     if (!row) throw await this.#missing(place)
     return row
@@ -80,7 +80,7 @@ export class Principals {
    * @throws forbidden  when the role changes, and has more rights than the caller
    */
   async update(
-    place: PrincipalPlace,
+    place: PrincipalKey,
     patch: PrincipalPatch,
     caller: Pick<Caller, 'auth' | 'record'>,
   ): Promise<Principal> {
@@ -105,13 +105,13 @@ export class Principals {
    *   than the caller
    * @throws conflict   when the principal was changed concurrently
    */
-  async delete(place: PrincipalPlace, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
+  async delete(place: PrincipalKey, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
     const key = [place.workspaceId, place.principalId]
     const stored = await this.parts.rows.get(tables.principals, key)
     if (!stored) throw await this.#missing(place)
     // No token has more rights than an admin. For other roles, the role of the token is unknown and may be
     // higher.
-    if (this.parts.mapsRoles && stored.row.role !== 'admin') checkUnbinding(caller.auth.subject, stored.row)
+    if (this.parts.mapsRoles && stored.row.role !== 'admin') checkRoleRemoval(caller.auth.subject, stored.row)
     const outcome = await this.parts.rows.atomic([
       { op: 'delete', table: tables.principals, key, version: stored.version },
       caller.record({}),
@@ -132,7 +132,7 @@ export class Principals {
    *
    * @see docs/access.md#what-policies-say
    */
-  async acting(place: PrincipalPlace): Promise<ActingPrincipal> {
+  async actingPrincipal(place: PrincipalKey): Promise<ActingPrincipal> {
     const known = await this.#find(place)
     const { attributes = {}, role } = known ?? {}
     return {
@@ -141,11 +141,11 @@ export class Principals {
     }
   }
 
-  async #find({ workspaceId, principalId }: PrincipalPlace): Promise<Principal | undefined> {
+  async #find({ workspaceId, principalId }: PrincipalKey): Promise<Principal | undefined> {
     return (await this.parts.rows.get(tables.principals, [workspaceId, principalId]))?.row
   }
 
-  async #missing({ workspaceId, principalId }: PrincipalPlace): Promise<WbError> {
+  async #missing({ workspaceId, principalId }: PrincipalKey): Promise<WbError> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return new WbError('principal_not_found', `principal '${principalId}' not found`)
   }
@@ -156,7 +156,7 @@ export class Principals {
  * @see docs/security.md#rule-7
  */
 function checkRole(subject: Subject | null, role: Role): void {
-  const requiredScope = ungrantableOf(subject, role)
+  const requiredScope = ungrantableScopeOfRole(subject, role)
   if (requiredScope)
     throw new WbError(
       'forbidden',
@@ -172,8 +172,8 @@ function checkRole(subject: Subject | null, role: Role): void {
  * @throws forbidden  when the caller may not grant the role admin
  * @see docs/security.md#rule-7
  */
-function checkUnbinding(subject: Subject | null, { principalId, role }: Principal): void {
-  if (!ungrantableOf(subject, 'admin')) return
+function checkRoleRemoval(subject: Subject | null, { principalId, role }: Principal): void {
+  if (!ungrantableScopeOfRole(subject, 'admin')) return
   throw new WbError(
     'forbidden',
     `without this entry '${principalId}' has the role of its token, which may be more than '${role}'; ` +
@@ -186,8 +186,8 @@ function checkUnbinding(subject: Subject | null, { principalId, role }: Principa
  * Returns a scope of a role that a subject may not grant. `read` does not count, because everyone with access
  * to a workspace can read it.
  */
-function ungrantableOf(subject: Subject | null, role: Role): Scope | undefined {
-  return ungrantable(
+function ungrantableScopeOfRole(subject: Subject | null, role: Role): Scope | undefined {
+  return ungrantableScope(
     subject,
     scopesOfRole[role].filter(scope => scope !== 'read'),
   )

@@ -7,7 +7,7 @@ import type { Handlers } from './caller.ts'
 import { listDecisions } from './policy/decisions.ts'
 import { previewPolicy } from './policy/preview.ts'
 import type { Principals } from './principals.ts'
-import { requireWorkspace } from './workspace.ts'
+import { requireWorkspace } from './require-workspace.ts'
 
 export function auditHandlers(records: AuditRecords): Handlers<typeof audit> {
   return {
@@ -47,7 +47,7 @@ export function policyHandlers(rows: RowStore, principals: Principals): Handlers
       await requireWorkspace(rows, workspaceId)
       const { principalId } = body
       const acting =
-        principalId === undefined ? undefined : await principals.acting({ workspaceId, principalId })
+        principalId === undefined ? undefined : await principals.actingPrincipal({ workspaceId, principalId })
       return { status: 200, body: previewPolicy(body, acting) }
     },
     audit: async ({ params, query }) => ({

@@ -1,4 +1,4 @@
-import { inBoth, type Role, type Scope } from '../contract/scopes.ts'
+import { commonScopes, type Role, type Scope } from '../contract/scopes.ts'
 
 /**
  * A verified caller. Null scopes mean every scope, null workspace scopes every workspace.
@@ -26,7 +26,7 @@ export interface Subject {
 }
 
 /** Facts about a token other than its subject. */
-export interface Session {
+export interface CredentialTerms {
   /** Expiry of a JWT, in seconds since 1970; null for opaque tokens. */
   readonly expiresAtSeconds: number | null
   /** True if the token came in a cookie that also contains a refresh token. */
@@ -39,7 +39,7 @@ export interface Session {
  * Result of authentication. Only this file can create instances: the class is not exported, and its brand
  * makes the compiler reject copies.
  */
-class Context {
+class AuthenticationResult {
   declare protected readonly brand: true
   /** True if a verifier accepted the token. */
   readonly authenticated: boolean
@@ -49,7 +49,7 @@ class Context {
   constructor(
     readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any',
     readonly subject: Subject | null,
-    readonly session: Session,
+    readonly session: CredentialTerms,
   ) {
     this.authenticated = subject !== null
     this.anonymous = subject === null
@@ -61,22 +61,22 @@ class Context {
  *
  * @see docs/requirements.md#auth-context
  */
-export type AuthContext = Context
+export type AuthContext = AuthenticationResult
 
-const noSession: Session = { expiresAtSeconds: null, canRefresh: false }
+const noTerms: CredentialTerms = { expiresAtSeconds: null, canRefresh: false }
 
 /** Returns a caller that was accepted without authentication. */
-export function anonymousIn(mode: AuthContext['mode']): AuthContext {
-  return new Context(mode, null, noSession)
+export function anonymousContext(mode: AuthContext['mode']): AuthContext {
+  return new AuthenticationResult(mode, null, noTerms)
 }
 
 /** Returns a caller whose token was verified. */
-export function verifiedAs(
+export function verifiedContext(
   mode: AuthContext['mode'],
   subject: Subject,
-  session: Session = noSession,
+  session: CredentialTerms = noTerms,
 ): AuthContext {
-  return new Context(mode, subject, session)
+  return new AuthenticationResult(mode, subject, session)
 }
 
 /** Returns the unique name of a subject; null for an anonymous caller. */
@@ -98,12 +98,12 @@ export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Cr
 }
 
 /** Returns the caller with its role in one workspace. The scopes of its token still limit it. */
-export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
+export function withRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth
   if (!subject) return auth
   const { tokenScopes } = subject
-  const limited = tokenScopes ? inBoth(scopes, tokenScopes) : scopes
-  return new Context(mode, { ...subject, role, scopes: limited }, session)
+  const limited = tokenScopes ? commonScopes(scopes, tokenScopes) : scopes
+  return new AuthenticationResult(mode, { ...subject, role, scopes: limited }, session)
 }
 
 /**
@@ -113,8 +113,8 @@ export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]):
  * @param id  ID of the process in the audit trail
  * @see docs/security.md#rule-8
  */
-export function operatorOf(mode: AuthContext['mode'], id: string): AuthContext {
-  return verifiedAs(mode, {
+export function operatorContext(mode: AuthContext['mode'], id: string): AuthContext {
+  return verifiedContext(mode, {
     id,
     label: 'operator',
     type: 'system',

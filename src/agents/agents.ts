@@ -1,46 +1,46 @@
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Agent, AgentCreate, AgentPatch } from '../contract/agents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import { agentOf, agentTemplates } from '../workspaces/agent-templates.ts'
+import { builtInAgentTemplates, createAgentFrom } from '../workspaces/agent-templates.ts'
 import { llmKind, rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
-import { deletionOf } from './conversations.ts'
-import { agentNotFound } from './missing.ts'
+import { conversationDeletion } from './conversations.ts'
+import { agentNotFound } from './not-found.ts'
 import type { Toolbox } from './tools/toolbox.ts'
 
-/** Conversations that one unit deletes. */
-const conversationSlice = 200
-/** Each but the last was overtaken by somebody who began another conversation. */
-const sweepsMax = 1_000
+/** Maximum number of conversations deleted in one transaction. */
+const conversationsPerUnit = 200
+/** Maximum number of attempts to delete an agent; each new conversation requires another one. */
+const deleteAttemptsMax = 1_000
 
-/** A service that an agent binds: the check that it is there, and what is said when it is not. */
-interface Binding {
+/** A service that an agent uses: the check that it exists, and the error if it does not. */
+interface ServiceBinding {
   readonly check: Write
   readonly missing: WbError
 }
 
-/** Who answers: a prompt, a model, and what it may use. */
+/** Agents of workspaces: their prompts, models, knowledge bases and tools. */
 export class Agents {
   constructor(
     private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; tools: Pick<Toolbox, 'require'> },
   ) {}
 
   /** @throws workspace_not_found, invalid_cursor */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Agent>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Agent>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(tables.agents, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   /**
    * @throws workspace_not_found
-   * @throws llm_service_not_found, reranking_service_not_found  it would bind what is not there
+   * @throws llm_service_not_found, reranking_service_not_found  a service of the agent does not exist
    * @throws agent_tool_unresolved                               the workspace does not offer some of its tools
    * @throws conflict                                            the id is taken
    */
@@ -56,7 +56,7 @@ export class Agents {
   }
 
   /**
-   * Create an agent from a template, bound to the first LLM service of the workspace if there is one.
+   * Creates an agent from a template, bound to the first LLM service of the workspace if there is one.
    *
    * @throws workspace_not_found, agent_template_not_found
    * @throws llm_service_not_found  the service was deleted meanwhile
@@ -64,12 +64,12 @@ export class Agents {
   async createFromTemplate(workspaceId: string, templateId: string): Promise<Agent> {
     const { rows, clock } = this.parts
     await requireWorkspace(rows, workspaceId)
-    const template = agentTemplates.find(known => known.templateId === templateId)
+    const template = builtInAgentTemplates.find(known => known.templateId === templateId)
     if (!template) throw new WbError('agent_template_not_found', `agent template '${templateId}' not found`)
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId], limit: 1 }
     const [first] = await rows.list(tables.llmServices, byWorkspace)
     const llmServiceId = first?.row.llmServiceId ?? null
-    return this.insert(agentOf(template, { workspaceId, llmServiceId, createdAt: timestamp(clock) }))
+    return this.insert(createAgentFrom(template, { workspaceId, llmServiceId, createdAt: timestamp(clock) }))
   }
 
   /** @throws workspace_not_found, agent_not_found */
@@ -81,7 +81,7 @@ export class Agents {
   }
 
   /**
-   * Change some fields. Tools that the agent already names stay, whether or not they are offered now.
+   * Changes some fields. Tools that the agent already lists are kept, even if they are not available now.
    *
    * @throws workspace_not_found, agent_not_found
    * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
@@ -94,7 +94,7 @@ export class Agents {
       (patch.toolIds ?? []).filter(id => !named.includes(id)),
       auth,
     )
-    const bindings = bindingsOf(workspaceId, patch)
+    const bindings = serviceBindings(workspaceId, patch)
     const now = timestamp(clock)
     const changed = await changeRow(
       rows,
@@ -109,20 +109,20 @@ export class Agents {
   }
 
   /**
-   * Delete an agent with its conversations and their messages. The agent goes last, so that a delete that fails can be
-   * sent again.
+   * Deletes an agent with its conversations and their messages. The agent is deleted last, so a failed request can
+   * be repeated.
    *
-   * @returns the agent that was
+   * @returns the deleted agent
    * @throws workspace_not_found, agent_not_found
-   * @throws conflict  others kept beginning conversations
+   * @throws conflict  new conversations kept arriving
    */
   async delete(workspaceId: string, agentId: string): Promise<Agent> {
     const { rows } = this.parts
     const agent = await this.get(workspaceId, agentId)
     const ofAgent = { index: 'byAgent', prefix: [workspaceId, agentId] }
-    for (let sweep = 0; sweep < sweepsMax; sweep++) {
-      const found = await rows.list(tables.conversations, { ...ofAgent, limit: conversationSlice })
-      if (found.length > 0) await rows.atomic(found.flatMap(({ row }) => deletionOf(row)))
+    for (let sweep = 0; sweep < deleteAttemptsMax; sweep++) {
+      const found = await rows.list(tables.conversations, { ...ofAgent, limit: conversationsPerUnit })
+      if (found.length > 0) await rows.atomic(found.flatMap(({ row }) => conversationDeletion(row)))
       const outcome = await rows.atomic([
         { op: 'requireNone', table: tables.conversations, ...ofAgent },
         { op: 'delete', table: tables.agents, key: [workspaceId, agentId] },
@@ -134,7 +134,7 @@ export class Agents {
   }
 
   private async insert(agent: Agent): Promise<Agent> {
-    const bindings = bindingsOf(agent.workspaceId, agent)
+    const bindings = serviceBindings(agent.workspaceId, agent)
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [agent.workspaceId] },
       ...bindings.map(({ check }) => check),
@@ -147,11 +147,11 @@ export class Agents {
   }
 }
 
-function bindingsOf(
+function serviceBindings(
   workspaceId: string,
   { llmServiceId, rerankingServiceId }: Pick<AgentPatch, 'llmServiceId' | 'rerankingServiceId'>,
-): Binding[] {
-  const bindings: Binding[] = []
+): ServiceBinding[] {
+  const bindings: ServiceBinding[] = []
   if (llmServiceId)
     bindings.push({
       check: { op: 'require', table: tables.llmServices, key: [workspaceId, llmServiceId] },

@@ -2,28 +2,28 @@ import type { Caller } from '../access/caller.ts'
 import type { AuthContext } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
-import { InTurn } from '../base/in-turn.ts'
+import { KeyedQueue } from '../base/keyed-queue.ts'
 import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { UploadedFile } from '../contract/route.ts'
-import { type Changed, changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow, type RowChange } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
-import type { ConversationPlace, Conversations } from './conversations.ts'
-import { attachmentNotFound, conversationNotFound } from './missing.ts'
+import type { ConversationKey, Conversations } from './conversations.ts'
+import { attachmentNotFound, conversationNotFound } from './not-found.ts'
 
-/** Place of an attachment. */
-export interface AttachmentPlace extends ConversationPlace {
+/** IDs that locate an attachment. */
+export interface AttachmentKey extends ConversationKey {
   readonly attachmentId: string
 }
 
 /** Files that are attached to conversations, for callers that can see the conversation. @see docs/agents.md#attachments */
 export class Attachments {
   /** Runs the changes of one conversation in sequence, so that they do not conflict. */
-  readonly #changes = new InTurn()
+  readonly #changes = new KeyedQueue()
 
   constructor(
     private readonly parts: {
@@ -39,7 +39,7 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<Page<Attachment>> {
+  async list(place: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
     return this.parts.pager.page(tables.attachments, list, query)
@@ -50,7 +50,7 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, attachment_not_found
    */
-  async get(place: AttachmentPlace, auth: AuthContext): Promise<Attachment & AttachmentText> {
+  async get(place: AttachmentKey, auth: AuthContext): Promise<Attachment & AttachmentText> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const key = [workspaceId, conversationId, place.attachmentId]
     const { rows } = this.parts
@@ -65,12 +65,12 @@ export class Attachments {
   /**
    * Attaches a file.
    *
-   * @throws conversation_not_found     it was deleted in the meantime
+   * @throws conversation_not_found     the conversation was deleted in the meantime
    * @throws attachment_limit_exceeded  with it, the conversation would have too many attachments, or too much text
    * @throws conflict                   the conversation keeps changing
    */
   async create(
-    { workspaceId, conversationId }: ConversationPlace,
+    { workspaceId, conversationId }: ConversationKey,
     file: Pick<UploadedFile, 'name' | 'type' | 'sizeBytes'>,
     content: AttachmentText,
   ): Promise<Attachment> {
@@ -98,7 +98,7 @@ export class Attachments {
    * @throws forbidden  another caller began the conversation
    * @throws conflict   the conversation keeps changing
    */
-  async delete(place: AttachmentPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+  async delete(place: AttachmentKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
     const conversation = await this.parts.conversations.get(place, caller.auth)
     caller.checkCreator(conversation)
     const { workspaceId, conversationId } = conversation
@@ -115,11 +115,11 @@ export class Attachments {
 
   /** Counts an attachment in or out of its conversation, with further writes in one unit. */
   #change(
-    { workspaceId, conversationId }: Pick<ConversationPlace, 'workspaceId' | 'conversationId'>,
+    { workspaceId, conversationId }: Pick<ConversationKey, 'workspaceId' | 'conversationId'>,
     { textChars }: Attachment,
     sign: 1 | -1,
     writes: readonly Write[],
-  ): Promise<Changed<ConversationRow>> {
+  ): Promise<RowChange<ConversationRow>> {
     const change = (row: ConversationRow): ConversationRow => {
       const { count, textChars: chars } = row.attached ?? { count: 0, textChars: 0 }
       const attached = { count: count + sign, textChars: chars + sign * textChars }

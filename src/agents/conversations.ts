@@ -1,28 +1,29 @@
 import type { Caller } from '../access/caller.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import { type AuthContext, subjectName } from '../access/subject.ts'
-import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
-import { agentNotFound, conversationNotFound } from './missing.ts'
-import { isSeen, sightOf } from './sight.ts'
+import { ConversationSearch } from './conversation-search.ts'
+import { conversationVisibility, isConversationVisible } from './conversation-visibility.ts'
+import { agentNotFound, conversationNotFound } from './not-found.ts'
 
-export interface AgentPlace {
+export interface AgentKey {
   readonly workspaceId: string
   readonly agentId: string
 }
 
-export interface ConversationPlace extends AgentPlace {
+export interface ConversationKey extends AgentKey {
   readonly conversationId: string
 }
 
-/** What deletes a conversation with its messages and attachments; it never fails. */
-export function deletionOf({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
+/** Returns the writes that delete a conversation with its messages and attachments. They never fail. */
+export function conversationDeletion({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
   return [
     ...[tables.messages, tables.attachments, tables.attachmentTexts].map(
       (table): Write => ({
@@ -62,15 +63,7 @@ const orders = {
   },
 } as const
 
-function folded(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
-}
-
-function wordsOf(search: string): string[] {
-  return folded(search).split(/\s+/).filter(Boolean)
-}
-
-/** What was said to agents, for those who may see it: what others hold is not there. */
+/** Conversations with agents. Those that the caller cannot see count as missing. */
 export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
@@ -83,39 +76,39 @@ export class Conversations {
     { workspaceId, agentId }: { workspaceId: string; agentId?: string },
     query: ConversationQuery,
     auth: AuthContext,
-  ): Promise<Page<ConversationRow>> {
-    const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
+  ): Promise<RowPage<ConversationRow>> {
+    const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
     const [all, own] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
-      sight.of === 'principal' ? { index: own, prefix: [...place, sight.id] } : { index: all, prefix: place }
+      visibility.of === 'principal'
+        ? { index: own, prefix: [...place, visibility.id] }
+        : { index: all, prefix: place }
     const { pager } = this.parts
-    if (sight.of === 'nobody') return pager.pageOf(tables.conversations, list, [], query)
+    if (visibility.of === 'none') return pager.pageOf(tables.conversations, list, [], query)
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
-    const words = wordsOf(q)
-    const isFound = (row: ConversationRow): row is ConversationRow =>
-      words.every(word => folded(row.title ?? '').includes(word))
-    return pager.pageOfKept(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
+    const search = new ConversationSearch(this.parts.rows, q)
+    return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
   }
 
   /**
-   * Begin one; it is the caller's.
+   * Creates a conversation that belongs to the caller.
    *
    * @throws workspace_not_found, agent_not_found
-   * @throws policy_principal_required  nobody could see it: row-level access is on, and the caller is no principal
+   * @throws policy_principal_required  row-level access is on, and the caller is not a principal, so the conversation would be invisible
    * @throws conflict                   the id is taken
    */
   async create(
-    { workspaceId, agentId }: AgentPlace,
+    { workspaceId, agentId }: AgentKey,
     { conversationId = newId(), ...fields }: ConversationCreate,
     auth: AuthContext,
   ): Promise<ConversationRow> {
-    const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
+    const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
-    if (sight.of === 'nobody')
+    if (visibility.of === 'none')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
     const createdAt = timestamp(this.parts.clock)
     const conversation = {
@@ -138,12 +131,12 @@ export class Conversations {
   }
 
   /**
-   * One of a workspace, or of one agent in it.
+   * Returns a conversation of a workspace, or of one agent in it.
    *
    * @throws workspace_not_found, conversation_not_found
    */
   async get(
-    { workspaceId, agentId, conversationId }: Omit<ConversationPlace, 'agentId'> & { agentId?: string },
+    { workspaceId, agentId, conversationId }: Omit<ConversationKey, 'agentId'> & { agentId?: string },
     auth: AuthContext,
   ): Promise<ConversationRow> {
     const [workspace, stored] = await Promise.all([
@@ -151,13 +144,14 @@ export class Conversations {
       this.parts.rows.get(tables.conversations, [workspaceId, conversationId]),
     ])
     const isThere = stored && (agentId === undefined || stored.row.agentId === agentId)
-    if (!isThere || !isSeen(sightOf(workspace, auth), stored.row)) throw conversationNotFound(conversationId)
+    if (!isThere || !isConversationVisible(conversationVisibility(workspace, auth), stored.row))
+      throw conversationNotFound(conversationId)
     return stored.row
   }
 
   /** @throws workspace_not_found, conversation_not_found */
   async update(
-    place: ConversationPlace,
+    place: ConversationKey,
     patch: ConversationPatch,
     auth: AuthContext,
   ): Promise<ConversationRow> {
@@ -172,13 +166,13 @@ export class Conversations {
    * @throws workspace_not_found, conversation_not_found
    * @throws forbidden  another caller began it
    */
-  async delete(place: ConversationPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+  async delete(place: ConversationKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
     const conversation = await this.get(place, caller.auth)
     caller.checkCreator(conversation)
-    await this.parts.rows.atomic(deletionOf(conversation))
+    await this.parts.rows.atomic(conversationDeletion(conversation))
   }
 
-  private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {
+  private async requireAgent({ workspaceId, agentId }: AgentKey): Promise<void> {
     if (!(await this.parts.rows.get(tables.agents, [workspaceId, agentId]))) throw agentNotFound(agentId)
   }
 }

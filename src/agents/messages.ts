@@ -4,14 +4,12 @@ import { WbError } from '../contract/errors.ts'
 import type { ImageInput } from '../contract/images.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { BinaryBody } from '../contract/route.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type MessageImageRow, type MessageRow, tables } from '../storage/tables.ts'
-import type { ConversationPlace, Conversations } from './conversations.ts'
-import { messageNotFound } from './missing.ts'
-
-/** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
-type VisibleRow = MessageRow & { role: Message['role'] }
+import type { ConversationKey, Conversations } from './conversations.ts'
+import { messageNotFound } from './not-found.ts'
+import { isVisible } from './visible-message.ts'
 
 /** Fields of a message that most messages leave empty. */
 export const emptyFields = {
@@ -23,37 +21,32 @@ export const emptyFields = {
   toolResponse: null,
 } satisfies Partial<MessageRow>
 
-/** @see docs/agents.md#conversations */
-export function isVisible(row: MessageRow): row is VisibleRow {
-  return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
-}
-
-/** What was said in conversations, to those who see the conversation. */
+/** Messages of conversations that the caller can see. */
 export class Messages {
   constructor(
     private readonly parts: { rows: RowStore; pager: Pager; conversations: Pick<Conversations, 'get'> },
   ) {}
 
   /**
-   * In the order in which it was said.
+   * Lists messages, oldest first.
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<Page<Message>> {
+  async list(place: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Message>> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
-    const { items, nextCursor } = await this.parts.pager.pageOfKept(tables.messages, list, query, isVisible)
-    return { items: items.map(messageOf), nextCursor }
+    const { items, nextCursor } = await this.parts.pager.filteredPage(tables.messages, list, query, isVisible)
+    return { items: items.map(toMessage), nextCursor }
   }
 
   /** @throws workspace_not_found, conversation_not_found, chat_message_not_found */
-  async get(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<Message> {
+  async get(place: ConversationKey & { messageId: string }, auth: AuthContext): Promise<Message> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const key = [workspaceId, conversationId, place.messageId]
     const { rows } = this.parts
     const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
     if (!stored || !isVisible(stored.row)) throw messageNotFound(place.messageId)
-    return messageOf(stored.row)
+    return toMessage(stored.row)
   }
 
   /**
@@ -62,7 +55,7 @@ export class Messages {
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found, chat_image_not_found
    */
   async image(
-    place: ConversationPlace & { messageId: string; imageIndex: string },
+    place: ConversationKey & { messageId: string; imageIndex: string },
     auth: AuthContext,
   ): Promise<BinaryBody> {
     const { workspaceId, chatId, messageId } = await this.get(place, auth)
@@ -100,8 +93,8 @@ export function imagesField(images: readonly ImageInput[]): Pick<MessageRow, 'im
   }
 }
 
-/** A row as it is read. Results of tools are never read. */
-export function messageOf(row: MessageRow): Message {
+/** Returns a row as the API shows it. */
+export function toMessage(row: MessageRow): Message {
   const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId, images } = row
   const role = row.role as Message['role']
   const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }

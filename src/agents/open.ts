@@ -1,7 +1,7 @@
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Environment } from '../config/environment.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
@@ -10,9 +10,9 @@ import type { RowStore } from '../storage/rows.ts'
 import type { McpSignIns } from '../workspaces/mcp-sign-ins.ts'
 import { Agents } from './agents.ts'
 import { Attachments } from './attachments.ts'
-import { Compactions } from './chat/compaction.ts'
-import type { Retrieve } from './chat/grounding.ts'
-import type { ChatSource } from './chat/model.ts'
+import type { ChatModelSource } from './chat/answering-model.ts'
+import { Compactions } from './chat/compactions.ts'
+import type { RetrievePassages } from './chat/grounding.ts'
 import { PastImages } from './chat/past-images.ts'
 import { relevantHits } from './chat/relevance.ts'
 import { Turns, type TurnsParts } from './chat/turns.ts'
@@ -27,35 +27,35 @@ import {
   messageHandlers,
   templateHandlers,
 } from './routes.ts'
-import { AttachmentReader } from './tools/attachments.ts'
-import { DeclaredTools, type DeclaredToolsParts } from './tools/declared.ts'
-import { KnowledgeTools, type Reads } from './tools/knowledge.ts'
-import { openNativeTools } from './tools/native.ts'
-import { passagesOf, textOf } from './tools/passages.ts'
-import { type ListRemoteTools, RemoteTools } from './tools/remote.ts'
-import { ToolGate } from './tools/run.ts'
-import { scopeOf } from './tools/scope.ts'
+import { AttachmentReader } from './tools/attachment-reader.ts'
+import { DeclaredTools, type DeclaredToolsParts } from './tools/declared-tools.ts'
+import { type KnowledgeReads, KnowledgeTools } from './tools/knowledge-tools.ts'
+import { openNativeTools } from './tools/native-tools.ts'
+import { findPassageSources, textField } from './tools/passages.ts'
+import { findReadableBases } from './tools/readable-bases.ts'
+import { type ListRemoteTools, RemoteTools } from './tools/remote-tools.ts'
+import { ToolGate } from './tools/tool-gate.ts'
 import { Toolbox } from './tools/toolbox.ts'
 import { Versions } from './versions.ts'
 
-export interface AgentParts extends Pick<TurnsParts, 'answered'> {
+export interface AgentParts extends Pick<TurnsParts, 'onTurnEnd'> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
   readonly log: Log
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly audit: AuditTrail
   readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
   readonly listTools: ListRemoteTools
   readonly signIns: McpSignIns
   /** Tool servers that the configuration declares. */
   readonly declared: DeclaredToolsParts['declared']
-  readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatSource
-  readonly reads: Reads
+  readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatModelSource
+  readonly reads: KnowledgeReads
   readonly uploads: Pick<Uploads, 'readAttachment'>
 }
 
-/** Everything about agents, by topic, and what a turn of theirs runs tools with. */
+/** Opens agents and conversations, with route handlers by topic. */
 export function openAgents(parts: AgentParts) {
   const { models, reads } = parts
   const { tools: settings, systemPrompt, retrievalK } = parts.settings
@@ -81,7 +81,7 @@ export function openAgents(parts: AgentParts) {
     passagesPerBase: retrievalK,
     toolsOf: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),
     basesOf: async (workspaceId, knowledgeBaseIds) =>
-      (await scopeOf(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
+      (await findReadableBases(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),
   }
   const turns = new Turns({ ...turnsParts, conversations })
@@ -110,13 +110,16 @@ export function openAgents(parts: AgentParts) {
   }
 }
 
-function retrieveFrom({ many, documents }: Reads): Retrieve {
+function retrieveFrom({ many, documents }: KnowledgeReads): RetrievePassages {
   return async (workspaceId, body, caller) => {
     const { visibility, signal } = caller
     const searching = { visibility, signal, leavesOutDeleted: true }
     const found = await many.search(workspaceId, { ...body, includeCoverage: true }, searching)
     const hits = relevantHits(found.hits, body.text ?? '')
-    const passages = await passagesOf(documents, workspaceId, hits)
-    return hits.map(({ payload }, at) => ({ passage: passages[at]!, text: textOf(payload?.chunkText) ?? '' }))
+    const passages = await findPassageSources(documents, workspaceId, hits)
+    return hits.map(({ payload }, at) => ({
+      passage: passages[at]!,
+      text: textField(payload?.chunkText) ?? '',
+    }))
   }
 }

@@ -1,48 +1,54 @@
-import type { Site } from '../access/caller.ts'
-import { type AuthContext, anonymousIn, type Session, type Subject, verifiedAs } from '../access/subject.ts'
+import type { BrowserOrigin } from '../access/caller.ts'
+import {
+  type AuthContext,
+  anonymousContext,
+  type CredentialTerms,
+  type Subject,
+  verifiedContext,
+} from '../access/subject.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
-import { bearerToken } from './bearer.ts'
+import { bearerToken } from './bearer-token.ts'
 
 /** Credentials of a request, and its context. */
-export interface Presented {
+export interface RequestCredentials {
   readonly authorization: string | null
   readonly cookie: string | null
   /** IP address of the client, an IPv6 address as its /64; empty for requests of this process. */
-  readonly address: string
+  readonly client: string
   readonly requestId: string
   /** Returns the origin at which a browser reaches the runtime. Called only if a cookie is read. */
   siteOrigin(): string
 }
 
 /** Authenticates the caller of a request. */
-export type Authenticate = (presented: Presented) => Promise<AuthContext> | AuthContext
+export type Authenticate = (presented: RequestCredentials) => Promise<AuthContext> | AuthContext
 
 /** Verified facts about a token. */
-export interface Verified extends Omit<Session, 'canRefresh'> {
+export interface VerifiedToken extends Omit<CredentialTerms, 'canRefresh'> {
   readonly subject: Subject
 }
 
 /** Verifies tokens of one kind. */
-export interface Verifier {
+export interface TokenVerifier {
   /**
    * @returns undefined if the token has the format of another kind
    * @throws unauthorized  when the token is not valid
-   * @throws rate_limited  when too many unverified tokens of this address are waiting
+   * @throws rate_limited  when too many unverified tokens of this client are waiting
    */
-  verify(token: string, presented: Presented): Promise<Verified> | undefined
+  verify(token: string, presented: RequestCredentials): Promise<VerifiedToken> | undefined
 }
 
 /** Reads the session in a browser's cookies. */
-export interface Sessions {
-  read(site: Site): { readonly accessToken: string; readonly refreshToken?: string } | undefined
+export interface SessionReader {
+  read(site: BrowserOrigin): { readonly accessToken: string; readonly refreshToken?: string } | undefined
 }
 
-export interface AuthenticatorParts extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
+export interface AuthenticateParts extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
   /** Verifiers in the order in which they are tried. */
-  readonly verifiers: readonly Verifier[]
+  readonly verifiers: readonly TokenVerifier[]
   /** Sessions of browsers; undefined if browsers cannot sign in. */
-  readonly sessions: Sessions | undefined
+  readonly sessions: SessionReader | undefined
 }
 
 /**
@@ -51,21 +57,25 @@ export interface AuthenticatorParts extends Pick<Config['auth'], 'mode' | 'anony
  *
  * @see docs/requirements.md#S5.1-03, docs/requirements.md#modes
  */
-export function authenticator(parts: AuthenticatorParts): Authenticate {
+export function createAuthenticate(parts: AuthenticateParts): Authenticate {
   const { mode, verifiers, sessions } = parts
-  const stranger = anonymousIn(mode)
+  const stranger = anonymousContext(mode)
 
   function withoutToken(): AuthContext {
     if (parts.anonymousPolicy === 'allow') return stranger
     throw new WbError('unauthorized', 'this runtime refuses requests without credentials')
   }
 
-  async function verified(token: string, presented: Presented, canRefresh: boolean): Promise<AuthContext> {
+  async function verified(
+    token: string,
+    presented: RequestCredentials,
+    canRefresh: boolean,
+  ): Promise<AuthContext> {
     for (const verifier of verifiers) {
       const found = await verifier.verify(token, presented)
       if (!found) continue
       const { subject, ...session } = found
-      return verifiedAs(mode, subject, { ...session, canRefresh })
+      return verifiedContext(mode, subject, { ...session, canRefresh })
     }
     throw new WbError('unauthorized', 'the token matches no configured scheme')
   }

@@ -1,23 +1,24 @@
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { AuthSecrets } from '../config/auth-secrets.ts'
-import { usesKeys, usesOidc } from '../config/checks.ts'
+import { usesApiKeys, usesOidc } from '../config/config-checks.ts'
 import type { Config } from '../config/schema.ts'
 import { auth } from '../contract/auth.ts'
 import { api } from '../contract/index.ts'
 import type { Route } from '../contract/route.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { type Authenticate, authenticator, type Verifier } from './authenticate.ts'
-import { BootstrapVerifier } from './bootstrap.ts'
+import { type Authenticate, createAuthenticate, type TokenVerifier } from './authenticate.ts'
+import { BootstrapVerifier } from './bootstrap-verifier.ts'
 import { Admission } from './keys/admission.ts'
-import { ApiKeys } from './keys/keys.ts'
-import { ApiKeyVerifier } from './keys/verifier.ts'
-import { JwtVerifier } from './oidc/jwt.ts'
+import { ApiKeys } from './keys/api-keys.ts'
+import { ApiKeyVerifier } from './keys/key-verifier.ts'
+import type { KeyCost } from './keys/token.ts'
+import { JwtVerifier } from './oidc/jwt-verifier.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
-import { SessionCookies } from './session/cookie.ts'
-import { Seal } from './session/seal.ts'
+import { Sealer } from './session/sealer.ts'
+import { SessionCookies } from './session/session-cookies.ts'
 import { SignIn, type SignInParts } from './session/sign-in.ts'
 
 export interface AuthParts {
@@ -27,6 +28,7 @@ export interface AuthParts {
   readonly pager: Pager
   /** Secret of the store, used to mark its API keys. */
   readonly tokenKey: string
+  readonly keyCost: KeyCost
   readonly audit: AuditTrail
   readonly clock: Clock
   readonly log: Log
@@ -49,19 +51,19 @@ export interface Auth {
 
 const redirectKey = 'auth.oidc.client.redirectPath'
 const sessionKey = 'auth.oidc.client.sessionSecretRef'
-const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices end with this process`
+const sessionsEndWarning = `${sessionKey} is not set: sessions of browsers and devices end with this process`
 
 /** Creates the configured authentication. It does not contact the identity provider yet. */
 export function openAuth(parts: AuthParts): Auth {
   const { config } = parts
   const { mode } = config
   const keyParts = { ...parts, admission: new Admission() }
-  const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
+  const keyVerifier = usesApiKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
   const oidc = openOidc(parts)
   const signIn = new SignIn(mode, oidc?.signIn)
-  const verifiers: (Verifier | undefined)[] = [bootstrapVerifier(parts), keyVerifier, oidc?.verifier]
+  const verifiers: (TokenVerifier | undefined)[] = [bootstrapVerifier(parts), keyVerifier, oidc?.verifier]
   return {
-    authenticate: authenticator({
+    authenticate: createAuthenticate({
       ...config,
       verifiers: verifiers.filter(verifier => verifier !== undefined),
       sessions: oidc?.signIn?.cookies,
@@ -70,7 +72,7 @@ export function openAuth(parts: AuthParts): Auth {
     signIn,
     async discover() {
       await oidc?.provider.discover()
-      if (oidc?.signIn) warn(parts, signIn.callbackPath)
+      if (oidc?.signIn) warnAboutSettings(parts, signIn.callbackPath)
     },
     close: async () => keyVerifier?.close(),
   }
@@ -83,10 +85,10 @@ type OperatorParts = Pick<AuthParts, 'config' | 'secrets' | 'audit'>
  */
 export function authenticateOperator(parts: OperatorParts): Authenticate {
   const verifier = bootstrapVerifier(parts)
-  return authenticator({ ...parts.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
+  return createAuthenticate({ ...parts.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
 }
 
-function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts): Verifier | undefined {
+function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts): TokenVerifier | undefined {
   const token = secrets.bootstrapToken
   return mode === 'disabled' || token === undefined
     ? undefined
@@ -94,8 +96,8 @@ function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts):
 }
 
 /** Logs warnings about valid settings with surprising effects. */
-function warn({ secrets, log }: AuthParts, callbackPath: string | undefined): void {
-  if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEnd)
+function warnAboutSettings({ secrets, log }: AuthParts, callbackPath: string | undefined): void {
+  if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEndWarning)
   const routes: Route[] = Object.values(api).flatMap(topic => Object.values(topic))
   const other = routes.find(({ method, path }) => method === 'GET' && path === callbackPath)
   if (other && other !== auth.callback)
@@ -105,20 +107,20 @@ function warn({ secrets, log }: AuthParts, callbackPath: string | undefined): vo
     )
 }
 
-interface Oidc {
+interface OidcServices {
   readonly provider: IdentityProvider
   readonly verifier: JwtVerifier
   readonly signIn: SignInParts | undefined
 }
 
-function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): Oidc | undefined {
+function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): OidcServices | undefined {
   const { oidc } = config
   if (!usesOidc(config) || !oidc) return undefined
   const provider = openProvider({ oidc, clientSecret: secrets.clientSecret, fetch, clock })
   const verifier = new JwtVerifier({ oidc, provider, fetch, clock, log })
   const { client } = oidc
   if (!client) return { provider, verifier, signIn: undefined }
-  const seal = new Seal(secrets.sessionSecrets)
+  const seal = new Sealer(secrets.sessionSecrets)
   const cookies = new SessionCookies({ seal, name: client.sessionCookieName })
   return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock } }
 }

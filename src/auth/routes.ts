@@ -1,9 +1,9 @@
 import type { Handlers } from '../access/caller.ts'
 import type { auth } from '../contract/auth.ts'
 import type { apiKeys } from '../contract/keys.ts'
-import type { ApiKeys } from './keys/keys.ts'
-import type { Redirection } from './session/login.ts'
-import { describeSelf, type SignIn } from './session/sign-in.ts'
+import type { ApiKeys } from './keys/api-keys.ts'
+import type { Redirection } from './session/browser-login.ts'
+import { describeCaller, type SignIn } from './session/sign-in.ts'
 
 export function apiKeyHandlers(room: ApiKeys): Handlers<typeof apiKeys> {
   return {
@@ -27,9 +27,10 @@ export function apiKeyHandlers(room: ApiKeys): Handlers<typeof apiKeys> {
 export function authHandlers(room: SignIn): Handlers<typeof auth> {
   return {
     config: async () => ({ status: 200, body: await room.config() }),
-    login: async ({ query }, caller) => redirect(await room.flows.login.begin(query.redirect_after, caller)),
-    callback: async ({ query }, caller) => redirect(await room.flows.login.finish(query, caller)),
-    me: async (_, caller) => ({ status: 200, body: describeSelf(caller.auth) }),
+    login: async ({ query }, caller) =>
+      toRedirectReply(await room.flows.login.begin(query.redirect_after, caller)),
+    callback: async ({ query }, caller) => toRedirectReply(await room.flows.login.finish(query, caller)),
+    me: async (_, caller) => ({ status: 200, body: describeCaller(caller.auth) }),
     refresh: async (_, caller) => {
       const { expiresAtSeconds, cookies } = await room.flows.session.refresh(caller)
       return {
@@ -54,6 +55,6 @@ export function authHandlers(room: SignIn): Handlers<typeof auth> {
   }
 }
 
-function redirect({ location, cookies }: Redirection) {
+function toRedirectReply({ location, cookies }: Redirection) {
   return { status: 302, body: undefined, headers: { location, 'set-cookie': cookies } } as const
 }

@@ -29,7 +29,7 @@ export function abortWith(controller: AbortController, signal: AbortSignal | nul
  * @param until  also aborts the work, which then decides how to end
  * @throws TimedOut  the work took longer
  */
-export async function within<T>(
+export async function withTimeout<T>(
   clock: Clock,
   timeoutMs: number,
   work: (signal: AbortSignal) => Promise<T>,

@@ -20,25 +20,25 @@ export function idFrom(...values: readonly (string | null)[]): string {
  * Buffer of random bytes, because requesting a few at a time takes 1 µs or more. Not for secrets, as they
  * would stay in memory.
  */
-const stock = Buffer.alloc(4096)
-let used = stock.length
+const pool = Buffer.alloc(4096)
+let poolUsed = pool.length
 
-function draw(sizeBytes: number): number {
-  if (used + sizeBytes > stock.length) {
-    randomFillSync(stock)
-    used = 0
+function takeFromPool(sizeBytes: number): number {
+  if (poolUsed + sizeBytes > pool.length) {
+    randomFillSync(pool)
+    poolUsed = 0
   }
-  used += sizeBytes
-  return used - sizeBytes
+  poolUsed += sizeBytes
+  return poolUsed - sizeBytes
 }
 
 /** Returns random lower-case hex for names, at most 64 bytes. Not for secrets. */
-export function nameHex(sizeBytes: number): string {
-  const from = draw(sizeBytes)
-  return stock.toString('hex', from, from + sizeBytes)
+export function randomNameHex(sizeBytes: number): string {
+  const from = takeFromPool(sizeBytes)
+  return pool.toString('hex', from, from + sizeBytes)
 }
 
-const nextUlid = monotonicFactory(() => stock[draw(1)]! / 256)
+const nextUlid = monotonicFactory(() => pool[takeFromPool(1)]! / 256)
 
 /** Creates a request id: ULID, 26 characters, sorted by time. */
 export function newRequestId(): string {

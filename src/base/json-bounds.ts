@@ -13,7 +13,7 @@ const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d
  *
  * @param bytes  JSON in UTF-8
  */
-export function jsonExcess(bytes: Buffer): string | undefined {
+export function excessOfJson(bytes: Buffer): string | undefined {
   let depth = 0
   // Number of arrays, objects and keys, each of which takes far more memory than its bytes.
   let nodes = 0

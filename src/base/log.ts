@@ -1,5 +1,5 @@
 import { pino } from 'pino'
-import { presentable, redactLine } from './redact.ts'
+import { presentableMessage, redactLine } from './redact.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
@@ -27,7 +27,7 @@ export function createLog(options: { level: LogLevel; stream: { write(line: stri
       hooks: {
         logMethod(call, method) {
           const message = call[1]
-          if (typeof message === 'string') call[1] = presentable(message)
+          if (typeof message === 'string') call[1] = presentableMessage(message)
           method.apply(this, call)
         },
         streamWrite: redactLine,

@@ -14,12 +14,12 @@ export function isLoopback(host: string): boolean {
  *
  * @see docs/security.md#rule-15
  */
-export function isInTheClear({ protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>): boolean {
+export function isUnencryptedRemote({ protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>): boolean {
   return protocol !== 'https:' && !isLoopback(hostname)
 }
 
 /** Returns the host of a URL with which this machine can connect to a bind address. */
-export function reachable(host: string): string {
+export function connectableHost(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host

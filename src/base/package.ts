@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { once } from './once.ts'
 
 /** The build of this package, as `npm run build` recorded it. */
 export interface PackageBuild {
@@ -11,17 +12,12 @@ export interface PackageBuild {
   readonly buildTime: string
 }
 
-const found: { root?: string; version?: string; build?: { readonly value: PackageBuild | undefined } } = {}
-
 /**
  * Returns the absolute path of the folder with this package's `package.json`, from source and from a bundle.
  *
  * @throws Error  no folder above this file has that file
  */
-export function packageRoot(): string {
-  found.root ??= rootAbove(dirname(fileURLToPath(import.meta.url)))
-  return found.root
-}
+export const packageRoot = once(() => rootAbove(dirname(fileURLToPath(import.meta.url))))
 
 function rootAbove(folder: string): string {
   const manifest = join(folder, 'package.json')
@@ -34,26 +30,16 @@ function rootAbove(folder: string): string {
   return rootAbove(parent)
 }
 
-export function packageVersion(): string {
-  found.version ??= readVersion()
-  return found.version
-}
-
-function readVersion(): string {
+export const packageVersion = once(() => {
   const manifest = readFileSync(join(packageRoot(), 'package.json'), 'utf8')
   return (JSON.parse(manifest) as { version: string }).version
-}
+})
 
 /**
  * Returns the build of this package; undefined if it was never built. The result of the first call is cached,
  * so call it at startup: a later build replaces the file while a server still runs the earlier one.
  */
-export function packageBuild(): PackageBuild | undefined {
-  found.build ??= { value: readBuild() }
-  return found.build.value
-}
-
-function readBuild(): PackageBuild | undefined {
+export const packageBuild = once((): PackageBuild | undefined => {
   const path = join(packageRoot(), 'dist', 'build.json')
   return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as PackageBuild) : undefined
-}
+})

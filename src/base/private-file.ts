@@ -3,7 +3,7 @@ import { dirname } from 'node:path'
 import { createFolder } from './folder.ts'
 
 /** Writes a file atomically, readable by its owner only. Creates its folder if it is missing. */
-export function writePrivately(path: string, text: string): void {
+export function writePrivateFile(path: string, text: string): void {
   createFolder(dirname(path))
   const draft = `${path}.${process.pid}`
   // Removes the draft of a killed process. A symbolic link in its place is not followed.
@@ -22,7 +22,7 @@ export function writePrivately(path: string, text: string): void {
  * Returns true if the file belongs to this user and other users cannot write to it. On Windows, only the user
  * can access their folders.
  */
-export function isOurs({ uid, mode }: Stats): boolean {
+export function isOwnedAndUnshared({ uid, mode }: Stats): boolean {
   if (process.platform === 'win32') return true
   return uid === process.getuid?.() && (mode & 0o022) === 0
 }

@@ -1,5 +1,5 @@
 /** Text that replaces a secret. */
-export const hidden = '[redacted]'
+export const redactedPlaceholder = '[redacted]'
 
 /** Names of parameters with a secret value, in lower case and without separators. */
 const secretName = new RegExp(
@@ -19,7 +19,7 @@ const parameterInText = /([?&#])([\w.%~+[\]-]{1,80})=([^\s&#"'\\<>]+)/g
 
 /** Returns the name of the first URL parameter that suggests a secret value; undefined if there are none. */
 export function secretParameterOf(url: string): string | undefined {
-  const found = [...url.matchAll(parameter)].find(([, , name]) => isSecret(name!))
+  const found = [...url.matchAll(parameter)].find(([, , name]) => isSecretName(name!))
   return found?.[2]
 }
 
@@ -34,11 +34,11 @@ export function hideQuerySecrets(text: string): string {
 }
 
 function hideValue(pair: string, mark: string, name: string): string {
-  return isSecret(name) ? `${mark}${name}=${hidden}` : pair
+  return isSecretName(name) ? `${mark}${name}=${redactedPlaceholder}` : pair
 }
 
 /** @param name  as in the URL; may be percent-encoded */
-function isSecret(name: string): boolean {
+function isSecretName(name: string): boolean {
   const [decoded = ''] = new URLSearchParams(`${name}=`).keys()
   return secretName.test(decoded.toLowerCase().replace(/[^a-z0-9]/g, ''))
 }

@@ -1,4 +1,4 @@
-import { hidden, hideQuerySecrets } from './query-secrets.ts'
+import { hideQuerySecrets, redactedPlaceholder } from './query-secrets.ts'
 
 /** Maximum length of a message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
@@ -51,33 +51,35 @@ const suspicious =
 export function redact(text: string): string {
   if (!suspicious.test(text)) return text
   return hideQuerySecrets(text)
-    .replace(bearer, `$1 ${hidden}`)
-    .replace(shapes, hidden)
-    .replace(userInfo, `$1${hidden}@`)
-    .replace(pairs, `$1${hidden}`)
+    .replace(bearer, `$1 ${redactedPlaceholder}`)
+    .replace(shapes, redactedPlaceholder)
+    .replace(userInfo, `$1${redactedPlaceholder}@`)
+    .replace(pairs, `$1${redactedPlaceholder}`)
 }
 
 /** Redacts a line of JSON: secrets in its texts, and all texts whose names indicate a secret. */
 export function redactLine(line: string): string {
   if (!suspicious.test(line)) return line
-  return `${JSON.stringify(JSON.parse(line, clean))}\n`
+  return `${JSON.stringify(JSON.parse(line, redactValue))}\n`
 }
 
-function clean(name: string, value: unknown): unknown {
+function redactValue(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
-  return secretName.test(name) ? hidden : cut(redact(readable(value, textCharsRead)), textCharsMax)
+  return secretName.test(name)
+    ? redactedPlaceholder
+    : truncate(redact(redactedBeginning(value, textCharsRead)), textCharsMax)
 }
 
 /** Returns a message for logs and responses: redacted, and cut to its maximum length. */
-export function presentable(message: string): string {
-  return cut(redact(readable(message, messageCharsRead)), messageCharsMax)
+export function presentableMessage(message: string): string {
+  return truncate(redact(redactedBeginning(message, messageCharsRead)), messageCharsMax)
 }
 
 /**
  * Returns the beginning of a long text, without its last word if that may be an unrecognizable part of a
  * secret.
  */
-function readable(text: string, charsMax: number): string {
+function redactedBeginning(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   let end = charsMax
   while (end > 0 && !endsSecret.test(text[end]!)) end--
@@ -88,6 +90,6 @@ function readable(text: string, charsMax: number): string {
 
 const endsSecret = /[\s"'\\]/
 
-function cut(text: string, charsMax: number): string {
+function truncate(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`
 }

@@ -2,21 +2,28 @@ import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 
 /** Operations by name. Inputs and outputs must support structured cloning to run in a worker. */
-// biome-ignore lint/suspicious/noExplicitAny: operations of any input are one family; call sites are typed by `Ops`
-export type Ops = Record<string, (input: any) => unknown>
+// biome-ignore lint/suspicious/noExplicitAny: operations of any input are one family; call sites are typed by `ThreadOperations`
+export type ThreadOperations = Record<string, (input: any) => unknown>
 
-type In<O extends Ops, K extends keyof O> = Parameters<O[K]>[0]
-type Out<O extends Ops, K extends keyof O> = Awaited<ReturnType<O[K]>>
+type InputOf<O extends ThreadOperations, K extends keyof O> = Parameters<O[K]>[0]
+type OutputOf<O extends ThreadOperations, K extends keyof O> = Awaited<ReturnType<O[K]>>
 
 /** Runs operations on this thread or in a worker thread. They start in the order of the calls. */
-export interface Host<O extends Ops> {
+export interface OperationHost<O extends ThreadOperations> {
   /** @param transfer  buffers of the input to move to the worker instead of copying them */
-  run<K extends keyof O & string>(name: K, input: In<O, K>, transfer?: ArrayBuffer[]): Promise<Out<O, K>>
+  run<K extends keyof O & string>(
+    name: K,
+    input: InputOf<O, K>,
+    transfer?: ArrayBuffer[],
+  ): Promise<OutputOf<O, K>>
   close(): Promise<void>
 }
 
 /** Creates a host that runs operations on the calling thread. */
-export function inline<O extends Ops>(ops: O, close: () => void = () => {}): Host<O> {
+export function inlineHost<O extends ThreadOperations>(
+  ops: O,
+  close: () => void = () => {},
+): OperationHost<O> {
   return {
     run: async (name, input) => (await ops[name]!(input)) as never,
     close: async () => close(),
@@ -28,7 +35,7 @@ interface Call {
   name: string
   input: unknown
 }
-type Answer =
+type CallResult =
   | { id: number; value: unknown }
   | { id: number; failure: { code?: ErrorCode; message: string; facts?: object; stack?: string } }
 
@@ -44,10 +51,14 @@ export interface ThreadLimits {
  * Creates a host that runs operations in a worker thread. The first call starts the thread. After a failure
  * or an idle timeout, the next call starts a new one.
  *
- * @param entry  built worker file, which calls `serve`
- * @param data   passed to `serve` in the worker
+ * @param entry  built worker file, which calls `serveOperations`
+ * @param data   passed to `serveOperations` in the worker
  */
-export function threaded<O extends Ops>(entry: string, data: unknown, limits: ThreadLimits = {}): Host<O> {
+export function threadHost<O extends ThreadOperations>(
+  entry: string,
+  data: unknown,
+  limits: ThreadLimits = {},
+): OperationHost<O> {
   const { heapMegabytes, idleMs } = limits
   const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
@@ -68,7 +79,7 @@ export function threaded<O extends Ops>(entry: string, data: unknown, limits: Th
   function start(): Worker {
     const started = new Worker(entry, { workerData: data, resourceLimits })
     started.unref()
-    started.on('message', (answer: Answer) => {
+    started.on('message', (answer: CallResult) => {
       const call = waiting.get(answer.id)
       waiting.delete(answer.id)
       if (waiting.size === 0) {
@@ -76,9 +87,9 @@ export function threaded<O extends Ops>(entry: string, data: unknown, limits: Th
         if (idleMs !== undefined) idle = setTimeout(endIdle, idleMs).unref()
       }
       if ('value' in answer) call?.resolve(answer.value as never)
-      else call?.reject(revive(answer.failure))
+      else call?.reject(reviveError(answer.failure))
     })
-    started.on('error', error => fail(started, reviveThrown(error)))
+    started.on('error', error => fail(started, reviveThreadError(error)))
     started.on('exit', code => fail(started, new Error(`worker ended with status ${code}`)))
     return started
   }
@@ -116,11 +127,11 @@ export function threaded<O extends Ops>(entry: string, data: unknown, limits: Th
 }
 
 /** Restores the class of an error that ended a thread. A copy without its class would count as a defect. */
-function reviveThrown(error: Error & { code?: ErrorCode; facts?: object }): Error {
-  return error.name === 'WbError' ? revive(error) : error
+function reviveThreadError(error: Error & { code?: ErrorCode; facts?: object }): Error {
+  return error.name === 'WbError' ? reviveError(error) : error
 }
 
-function revive(failure: { code?: ErrorCode; message: string; facts?: object; stack?: string }): Error {
+function reviveError(failure: { code?: ErrorCode; message: string; facts?: object; stack?: string }): Error {
   if (failure.code) return new WbError(failure.code, failure.message, { ...failure.facts })
   const error = new Error(failure.message)
   if (failure.stack) error.stack = failure.stack
@@ -130,9 +141,11 @@ function revive(failure: { code?: ErrorCode; message: string; facts?: object; st
 /**
  * Runs operations inside a worker thread: creates them once, then starts each call as it arrives.
  *
- * @param open  receives the `data` of `threaded`
+ * @param open  receives the `data` of `threadHost`
  */
-export function serve<D>(open: (data: D) => { ops: Ops; close(): void | Promise<void> }): void {
+export function serveOperations<D>(
+  open: (data: D) => { ops: ThreadOperations; close(): void | Promise<void> },
+): void {
   const port = parentPort
   if (!port) throw new Error('not a worker thread')
   const { ops, close } = open(workerData as D)
@@ -145,12 +158,12 @@ export function serve<D>(open: (data: D) => { ops: Ops; close(): void | Promise<
     try {
       port.postMessage({ id: call.id, value: await ops[call.name]!(call.input) })
     } catch (error) {
-      port.postMessage({ id: call.id, failure: describe(error) })
+      port.postMessage({ id: call.id, failure: describeError(error) })
     }
   })
 }
 
-function describe(error: unknown) {
+function describeError(error: unknown) {
   if (error instanceof WbError) return { code: error.code, message: error.message, facts: error.facts }
   return error instanceof Error ? { message: error.message, stack: error.stack } : { message: String(error) }
 }

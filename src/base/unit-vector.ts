@@ -10,6 +10,6 @@ export function unitVector(vector: ArrayLike<number>): Float32Array {
 }
 
 /** Returns true for a zero vector, which has no direction. */
-export function isZero(vector: ArrayLike<number>): boolean {
+export function isZeroVector(vector: ArrayLike<number>): boolean {
   return Array.prototype.every.call(vector, entry => entry === 0)
 }

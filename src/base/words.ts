@@ -12,14 +12,14 @@ const queryWordsMax = 256
 /** Maximum number of cached words and of cached characters. A full cache is cleared. */
 const memoSizeMax = 1 << 16
 
-const separator = 0
-const plain = 1
-const upperCase = 2
+const separatorKind = 0
+const plainKind = 1
+const upperCaseKind = 2
 
 const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
   const character = String.fromCharCode(code)
-  if (/[A-Z]/.test(character)) return upperCase
-  return /[a-z0-9]/.test(character) ? plain : separator
+  if (/[A-Z]/.test(character)) return upperCaseKind
+  return /[a-z0-9]/.test(character) ? plainKind : separatorKind
 })
 
 /** A word of a text with its position: `text.slice(start, end)` is its original spelling. */
@@ -50,7 +50,7 @@ const stems = new Map<string, string>()
 const folds = new Map<number, string>()
 const boundary = ' '
 
-function remember<K>(memo: Map<K, string>, key: K, value: string): string {
+function memoize<K>(memo: Map<K, string>, key: K, value: string): string {
   if (memo.size >= memoSizeMax) memo.clear()
   memo.set(key, value)
   return value
@@ -61,13 +61,13 @@ function remember<K>(memo: Map<K, string>, key: K, value: string): string {
  * combining accent, and `boundary` for characters between words. A character for several words becomes one
  * word: `㏂` is `am`, `½` is `12`.
  */
-function fold(codePoint: number): string {
+function foldCharacter(codePoint: number): string {
   const known = folds.get(codePoint)
   if (known !== undefined) return known
   const character = String.fromCodePoint(codePoint)
   const lower = character.normalize('NFKD').toLowerCase().normalize('NFKD')
   const letters = lower.replace(/[^\p{L}\p{N}]+/gu, '').replaceAll('ς', 'σ')
-  return remember(folds, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
+  return memoize(folds, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
 }
 
 class WordScanner implements WordSpan {
@@ -91,8 +91,8 @@ class WordScanner implements WordSpan {
       let code = 0
       for (; at < length; at++) {
         code = text.charCodeAt(at)
-        const kind = code < 128 ? asciiKinds[code]! : separator
-        if (kind === separator) break
+        const kind = code < 128 ? asciiKinds[code]! : separatorKind
+        if (kind === separatorKind) break
         kinds |= kind
       }
       if (at < length && code >= 128) {
@@ -100,7 +100,7 @@ class WordScanner implements WordSpan {
         at = this.#at
       } else if (at > start) {
         const word = text.slice(start, at)
-        return this.#found(kinds & upperCase ? word.toLowerCase() : word, start, at, at + 1)
+        return this.#found(kinds & upperCaseKind ? word.toLowerCase() : word, start, at, at + 1)
       } else {
         at++
       }
@@ -117,7 +117,7 @@ class WordScanner implements WordSpan {
     while (at < text.length) {
       const codePoint = text.codePointAt(at)!
       const size = codePoint > 0xffff ? 2 : 1
-      const folded = codePoint < 128 ? this.#foldAscii(codePoint) : fold(codePoint)
+      const folded = codePoint < 128 ? this.#foldAscii(codePoint) : foldCharacter(codePoint)
       if (folded === boundary) break
       if (word === '') start = at
       word += folded
@@ -129,7 +129,7 @@ class WordScanner implements WordSpan {
   }
 
   #foldAscii(code: number): string {
-    return asciiKinds[code] === separator ? boundary : String.fromCharCode(code).toLowerCase()
+    return asciiKinds[code] === separatorKind ? boundary : String.fromCharCode(code).toLowerCase()
   }
 
   #found(word: string, start: number, end: number, at: number): boolean {
@@ -169,7 +169,7 @@ export function stem(word: string): string {
   if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
   // Copied, because a slice would keep its whole text in memory as long as it is cached.
   const detached = Buffer.from(word, 'latin1').toString('latin1')
-  return remember(stems, detached, stemmer(detached))
+  return memoize(stems, detached, stemmer(detached))
 }
 
 /**
@@ -182,7 +182,7 @@ export function queryWords(text: string): string[] {
   return (telling.length > 0 ? telling : all).slice(0, queryWordsMax)
 }
 
-function cut(word: string): string {
+function cutTerm(word: string): string {
   if (word.length <= termLengthMax) return word
   const splitsPair = /[\ud800-\udbff]/.test(word.charAt(termLengthMax - 1))
   return word.slice(0, splitsPair ? termLengthMax - 1 : termLengthMax)
@@ -194,6 +194,6 @@ function cut(word: string): string {
 export function terms(text: string): string[] {
   const found: string[] = []
   const scanner = new WordScanner(text)
-  while (scanner.next()) if (!stopwords.has(scanner.word)) found.push(stem(cut(scanner.word)))
+  while (scanner.next()) if (!stopwords.has(scanner.word)) found.push(stem(cutTerm(scanner.word)))
   return found
 }

@@ -1,24 +1,24 @@
 import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
-import { host } from '../base/host.ts'
-import { UsageError } from './faults.ts'
+import { hostFacts } from '../base/host-facts.ts'
+import { UsageError } from './errors.ts'
 
 /** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** True where nobody is there to answer. */
+/** Returns true in CI, where no user can answer prompts: `CI` is set and not `false`. */
 export function isCi(environment: Environment): boolean {
   const { CI } = nonEmpty(environment)
   return CI !== undefined && CI !== 'false'
 }
 
-/** What the environment says of connections to other machines. */
+/** Settings for connections to other machines. */
 export interface ConnectionSettings {
   readonly proxies: { readonly http?: string; readonly https?: string; readonly except?: string }
-  /** Files of authorities to trust, by the variable that names each. */
+  /** Files with certificate authorities to trust, by environment variable. */
   readonly authorities: { readonly SSL_CERT_FILE?: string; readonly NODE_EXTRA_CA_CERTS?: string }
-  /** Time without data after which a request ends. */
+  /** Maximum time without data, in milliseconds. */
   readonly idleTimeoutMs?: number
 }
 
@@ -56,29 +56,29 @@ function proxyAddress(value: string | undefined, name: string): string | undefin
   if (value === undefined) return undefined
   const address = value.includes('://') ? value : `http://${value}`
   if (URL.canParse(address) && /^(?:https?|socks5?):$/.test(new URL(address).protocol)) return address
-  throw new UsageError(`${name} is not the address of a proxy`, [`${name}=http://proxy.example:3128`])
+  throw new UsageError(`${name} is not a valid proxy address`, [`${name}=http://proxy.example:3128`])
 }
 
-/** False where a terminal was said to take no UTF-8; one of which nothing is said takes it. @see POSIX 8.2 */
+/** Returns false if the locale excludes UTF-8. Without a locale, returns true. @see POSIX 8.2 */
 export function takesUtf8(environment: Environment): boolean {
   const { LC_ALL, LC_CTYPE, LANG } = nonEmpty(environment)
   const locale = LC_ALL ?? LC_CTYPE ?? LANG
   return locale === undefined || /utf-?8/i.test(locale)
 }
 
-/** How wide lines may be where no terminal says so: `COLUMNS`. */
-export function columnsSaid(environment: Environment): number | undefined {
+/** Returns the line width set by `COLUMNS`, for output that is not a terminal. */
+export function columnsSetting(environment: Environment): number | undefined {
   const { COLUMNS = '' } = environment
   return /^[1-9]\d{1,3}$/.test(COLUMNS) ? Number(COLUMNS) : undefined
 }
 
-/** Name of the shell that this person works in: `zsh`; undefined where nothing says so. */
+/** Returns the name of the login shell, such as `zsh`; undefined if `SHELL` is not set. */
 export function loginShell(environment: Environment): string | undefined {
   const { SHELL } = nonEmpty(environment)
   return SHELL && basename(SHELL)
 }
 
-/** Programs that put their input into the clipboard, and the variable without which they reach none. */
+/** Clipboard programs that read from stdin, and the variable that each requires. */
 const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
   { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },
   { command: ['xclip', '-selection', 'clipboard'], display: 'DISPLAY' },
@@ -87,7 +87,7 @@ const clipboards: readonly { command: readonly [string, ...string[]]; display?: 
   { command: ['clip.exe'] },
 ]
 
-/** The command line that puts its input into the clipboard of this person; undefined where there is none. */
+/** Returns the command that copies its stdin to the clipboard, or undefined. */
 export function clipboardCommand(environment: Environment): readonly string[] | undefined {
   const set = nonEmpty(environment)
   const folders = pathFolders(environment)
@@ -107,35 +107,35 @@ export function terminalClipboard(environment: Environment): 'terminal' | 'tmux'
   return TERM === undefined || withoutClipboard.includes(TERM) ? undefined : 'terminal'
 }
 
-/** Where programs are looked for, in this order. */
+/** Returns the folders of `PATH`, in order. */
 export function pathFolders(environment: Environment): readonly string[] {
   return (environment.PATH ?? '').split(delimiter).filter(Boolean)
 }
 
-/** True where a browser could be opened in front of this person. */
+/** Returns true if a browser can be opened for the user: not in CI, over SSH, or without a display. */
 export function hasBrowser(environment: Environment): boolean {
   const set = nonEmpty(environment)
   if (isCi(environment) || set.SSH_CONNECTION || set.SSH_TTY) return false
-  return host.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
+  return hostFacts.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
 }
 
-/** By what a library finds the keychain of this person's session. */
+/** Variables that libraries need to find the keychain of the user's session. */
 const sessionVariable =
   /^(?:HOME|USER|LOGNAME|PATH|LANG|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|USERPROFILE|APPDATA|LOCALAPPDATA|SystemRoot|TEMP|TMP)$/
 
-/** The variables of this person's session, and no other: no credential is among them. */
+/** Returns the variables of the user's session. They contain no credentials. */
 export function sessionVariables(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => sessionVariable.test(name)))
 }
 
-/** Removes the API key, so that programs that are started from here do not inherit it. */
-export function hideCredential(environment: Record<string, string | undefined>): void {
+/** Removes `WB_API_KEY`, so that child processes do not inherit it. */
+export function removeCredential(environment: Record<string, string | undefined>): void {
   delete environment.WB_API_KEY
 }
 
-/** Returns the home folder: `HOME`, or `USERPROFILE` on Windows, else what the system says. */
+/** Returns the home folder: `HOME`, or `USERPROFILE` on Windows, else that of the operating system. */
 export function homeFolder(environment: Environment): string {
-  return (host.platform === 'win32' ? environment.USERPROFILE : environment.HOME) || homedir()
+  return (hostFacts.platform === 'win32' ? environment.USERPROFILE : environment.HOME) || homedir()
 }
 
 /** True if `PATH` has a program of this name. */
@@ -152,7 +152,7 @@ export function isExecutable(path: string): boolean {
   }
 }
 
-/** An empty variable counts as unset. */
+/** Returns the variables that are not empty. */
 export function nonEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
 }

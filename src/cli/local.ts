@@ -1,295 +1,51 @@
-import { join } from 'node:path'
-import { systemClock } from '../base/clock.ts'
-import type { LogLevel } from '../base/log.ts'
-import type { Described } from '../config/describe.ts'
-import type { Environment } from '../config/environment.ts'
-import type { Found } from '../config/find.ts'
-import type { FolderFiles, ProjectFile, Survey } from '../config/folder.ts'
-import type { Config } from '../config/schema.ts'
-import { WbError } from '../contract/errors.ts'
-import type { Probe } from '../contract/operational.ts'
-import type { Listening, ListenOptions } from '../http/listen.ts'
-import type { Outbound } from '../models/outbound.ts'
-import type { Served } from '../rescue.ts'
-import type { Runtime } from '../runtime.ts'
-import type { Check, Readable } from '../storage/sqlite/check.ts'
-import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
-import type { Io } from './io.ts'
+import { once } from '../base/once.ts'
 
 /*
- * The one bridge from the command line to the server's half. Everything here is loaded when it is called, so that a
- * command that needs no runtime of its own loads neither h3 nor SQLite.
+ * The only bridge from the command line to the server's half, which is loaded at the first call. Finding a running server
+ * loads the locks alone.
  */
 
-export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Readable, Runtime, Served, Survey }
+export type { ConfigFile } from '../config/find-config.ts'
+export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
+export type { Examined, LocalConfig, Store, Voice } from '../embedded.ts'
+export type { RunningServer } from '../http/listen.ts'
+export type { Announcement } from '../locks/server-lock.ts'
+export type { ServerRuntime } from '../rescue.ts'
+export type { Runtime } from '../runtime.ts'
+export type { ReadableTable } from '../storage/sqlite/check.ts'
 
-/** Where a runtime on this machine has its data, and what names its configuration. */
-interface Place {
-  readonly dataDir: string
-  readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
-  /** Working directory of the command. */
-  readonly cwd: string
+type Lazy<F> = F extends (...args: infer A) => infer R ? (...args: A) => Promise<Awaited<R>> : never
+
+/** Returns a function of a module that is loaded at the first call. */
+function lazily<M, K extends keyof M>(load: () => Promise<M>, name: K): Lazy<M[K]> {
+  const call = async (...args: unknown[]) =>
+    ((await load())[name] as (...args: unknown[]) => unknown)(...args)
+  return call as Lazy<M[K]>
 }
 
-/** The configuration of a data directory, as it is in force. */
-export interface LocalConfig {
-  readonly found: Found
-  readonly config: Config
-  readonly environment: Environment
-  readonly described: readonly Described[]
-  readonly warnings: readonly string[]
-  /** Keys that are right, and that no runtime of this version starts with. */
-  readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
-}
+const embedded = once(() => import('../embedded.ts'))
+const serverLock = once(() => import('../locks/server-lock.ts'))
 
-/** Which configuration file is in force. */
-export async function locateConfig({ dataDir, config, cwd }: Place): Promise<Found> {
-  const { findConfig } = await import('../config/find.ts')
-  const { flag, variable, trusted } = config
-  return findConfig({ flag, env: variable, trusted, cwd, dataDir })
-}
+export const findLocalServer = lazily(serverLock, 'findServer')
+export const lockDataDir = lazily(serverLock, 'takeServerLock')
 
-/** What the files of a folder say that could send or run something. */
-export async function surveyFolder(folder: string): Promise<Survey> {
-  const room = await import('../config/folder.ts')
-  return room.surveyFolder(folder)
-}
+export const locateConfig = lazily(embedded, 'locateConfig')
+export const readConfig = lazily(embedded, 'readConfig')
+export const secretProblems = lazily(embedded, 'secretProblems')
+export const surveyFolder = lazily(embedded, 'surveyFolder')
+export const readProjectFile = lazily(embedded, 'readProjectFile')
+export const anonymousPass = lazily(embedded, 'anonymousPass')
+export const hasNoStore = lazily(embedded, 'hasNoStore')
+export const holdsNothing = lazily(embedded, 'holdsNothing')
+export const openLocal = lazily(embedded, 'openLocal')
+export const openServed = lazily(embedded, 'openServed')
+export const openPort = lazily(embedded, 'openPort')
+export const examine = lazily(embedded, 'examine')
+export const chatProviderProbed = lazily(embedded, 'chatProviderProbed')
+export const identityProvider = lazily(embedded, 'identityProvider')
 
-/**
- * What a `.wb.yaml` says.
- *
- * @throws validation_error  see `readProjectFile`
- */
-export async function readProjectFile(path: string): Promise<ProjectFile> {
-  const room = await import('../config/folder.ts')
-  return room.readProjectFile(path)
-}
-
-/**
- * Read and check the configuration that is in force.
- *
- * @throws validation_error  see `loadConfig`
- */
-export async function readConfig(
-  place: Place,
-  { env, signals }: Pick<Io, 'env' | 'signals'>,
-  flags: { host?: string; port?: number } = {},
-): Promise<LocalConfig> {
-  const [{ environmentOf }, { readManagedEnv }, { loadConfig }, { describe }, { notBuilt }] =
-    await Promise.all([
-      import('../config/environment.ts'),
-      import('../config/managed-env.ts'),
-      import('../config/load.ts'),
-      import('../config/describe.ts'),
-      import('../config/checks.ts'),
-    ])
-  const found = await locateConfig(place)
-  const environment = signals.withDefaults(() => environmentOf(env, readManagedEnv(place.dataDir)))
-  const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
-  const described = describe(config, sources)
-  return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
-}
-
-/** How a runtime in this process says what happens. */
-export interface Voice {
-  level: LogLevel
-  stream: { write(line: string): unknown }
-}
-
-/** Returns true if a data directory has never had a store. */
-export async function hasNoStore({ dataDir }: Place, { config }: LocalConfig): Promise<boolean> {
-  const [{ storePath }, { isNew }] = await Promise.all([
-    import('../config/store-path.ts'),
-    import('../storage/sqlite/empty.ts'),
-  ])
-  return isNew(storePath(config, dataDir), dataDir)
-}
-
-/** `kept`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
-export type Store = 'kept' | 'empty'
-
-/** Boot a runtime for one command. */
-export async function openLocal(
-  { dataDir }: Place,
-  { config, environment }: LocalConfig,
-  { voice, store }: { voice: Voice; store: Store },
-): Promise<Runtime> {
-  const [{ openRuntime }, { createLog }] = await Promise.all([
-    import('../runtime.ts'),
-    import('../base/log.ts'),
-  ])
-  const { jobsResume } = config.controlPlane
-  return openRuntime({
-    config: store === 'kept' ? config : { ...config, controlPlane: { driver: 'memory', jobsResume } },
-    environment,
-    dataDir,
-    threads: false,
-    server: false,
-    loopback: true,
-    log: createLog(voice),
-  })
-}
-
-/**
- * Boot a runtime that a server answers with; this process holds the server lock.
- *
- * @param options.isAgain   the server answers already, and goes on in rescue mode where nothing else is left
- * @param options.restart   opens the runtime anew
- */
-export async function openServed(
-  { dataDir }: Place,
-  { config, environment }: LocalConfig,
-  options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
-): Promise<Served> {
-  const [rescue, { createLog }] = await Promise.all([import('../rescue.ts'), import('../base/log.ts')])
-  const { loopback, voice, isAgain, restart } = options
-  const log = createLog(voice)
-  return rescue.openServed(
-    { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
-    isAgain,
-  )
-}
-
-/** The `wb serve` of a data directory. */
-export async function findLocalServer(dataDir: string): Promise<Announcement | undefined> {
-  const { findServer } = await import('../storage/sqlite/server-lock.ts')
-  return findServer(dataDir)
-}
-
-/** Whether the store of a data directory is empty, as a command leaves it that only asked something. */
-export async function holdsNothing(dataDir: string): Promise<boolean> {
-  const store = await import('../storage/sqlite/empty.ts')
-  return store.holdsNothing(join(dataDir, 'workbase.db'))
-}
-
-/** Do some work alone among all processes that use the same lock file. */
+/** Like `alone` of the locks. */
 export async function alone<T>(lockPath: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const exclusive = await import('../storage/sqlite/exclusive.ts')
-  return exclusive.alone(lockPath, signal, work)
-}
-
-/** Become the server of a data directory. */
-export async function lockDataDir(dataDir: string): Promise<Taken> {
-  const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')
-  return takeServerLock(dataDir)
-}
-
-/** Secrets of the configuration that lead to nothing or are too short, by key. Reads them, and asks no network. */
-export async function secretProblems({ config, environment }: LocalConfig): Promise<LocalConfig['notBuilt']> {
-  const { authSecrets } = await import('../config/auth-secrets.ts')
-  try {
-    authSecrets(config, environment)
-    return []
-  } catch (error) {
-    if (!(error instanceof WbError)) throw error
-    return error.facts.problems as LocalConfig['notBuilt']
-  }
-}
-
-/** Answer requests to a runtime over the network. */
-export async function openPort(runtime: Pick<Runtime, 'app'>, options: ListenOptions): Promise<Listening> {
-  const { listen } = await import('../http/listen.ts')
-  return listen(runtime.app, options)
-}
-
-/** Whether callers without a credential pass. */
-export async function anonymousPass({ config }: LocalConfig): Promise<boolean> {
-  const { isOpen } = await import('../config/checks.ts')
-  return isOpen(config)
-}
-
-/** What lies in a data directory, as it was found there. */
-export interface Examined {
-  /** Of the store; undefined where it is held in memory, or no runtime of this version opens it. */
-  readonly path?: string
-  readonly schema?: { readonly found: number; readonly known: number }
-  readonly checks: readonly (Check & { readonly mend?: string })[]
-  /** Rows that can be recovered, if the store is damaged. */
-  readonly readable?: readonly Readable[]
-}
-
-/**
- * Look through the store of a data directory and the files beside it, without a runtime and without changing anything.
- *
- * @throws control_plane_unavailable  the store cannot be read
- */
-export async function examine({ dataDir }: Place, { config }: LocalConfig): Promise<Examined> {
-  const [{ storePath }, { checkStore }, { scratchLeftovers, uploadsFolder }] = await Promise.all([
-    import('../config/store-path.ts'),
-    import('../storage/sqlite/check.ts'),
-    import('../base/scratch.ts'),
-  ])
-  const left = scratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
-  const uploads = {
-    check: 'uploads that a killed process left',
-    count: left.length,
-    examples: left.slice(0, 3),
-    mend: 'wb serve',
-  }
-  const path = storePath(config, dataDir)
-  if (path === ':memory:') return { checks: [uploads] }
-  const report = checkStore(path, dataDir)
-  if (!report) return { path, checks: [uploads] }
-  const { schema: found, known, checks, readable } = report
-  return { path, schema: { found, known }, checks: [...checks, uploads], ...(readable && { readable }) }
-}
-
-/** Ask from this process, past the guard that the runtime's own calls pass. */
-async function outward<T>(
-  { config, environment }: LocalConfig,
-  ask: (outbound: Outbound) => Promise<T>,
-): Promise<T> {
-  const [{ openNetwork }, { openGuard }] = await Promise.all([
-    import('../models/outbound.ts'),
-    import('../models/guard.ts'),
-  ])
-  const network = openNetwork({ guard: openGuard(config, environment) })
-  try {
-    return await ask(network.send)
-  } finally {
-    await network.close()
-  }
-}
-
-/** How the chat provider of a configuration answers; undefined where none could be called. */
-export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
-  const [{ hasChatProvider }, { chatFound, probe }] = await Promise.all([
-    import('../models/chat/provider.ts'),
-    import('../operation/probes.ts'),
-  ])
-  const { config, environment } = local
-  if (!hasChatProvider(config, environment)) return undefined
-  return outward(local, outbound =>
-    probe(systemClock, signal => chatFound({ chat: config.chat, environment, outbound }, signal)),
-  )
-}
-
-/** Who signs people in, by a configuration. */
-export interface IdentityProvider {
-  readonly issuer: string
-  /** Where it describes itself. */
-  readonly url: URL
-  /** The `Date` of its answer. @throws whatever keeps it from answering */
-  date(signal: AbortSignal): Promise<string | null>
-}
-
-/** @returns undefined where nobody does */
-export async function identityProvider(local: LocalConfig): Promise<IdentityProvider | undefined> {
-  const [{ usesOidc }, { wellKnown }] = await Promise.all([
-    import('../config/checks.ts'),
-    import('../auth/oidc/transport.ts'),
-  ])
-  const { auth } = local.config
-  if (!usesOidc(auth) || !auth.oidc) return undefined
-  const { issuer } = auth.oidc
-  const url = wellKnown(issuer)
-  const headers = { accept: 'application/json' }
-  return {
-    issuer,
-    url,
-    date: signal =>
-      outward(local, async ask =>
-        (await ask(url, { method: 'GET', headers, body: null, signal })).headers.get('date'),
-      ),
-  }
+  const locks = await import('../locks/exclusive-lock.ts')
+  return locks.alone(lockPath, signal, work)
 }

@@ -1,17 +1,17 @@
 import { Config, type Plugin } from '@oclif/core/config'
 import { packageRoot } from '../base/package.ts'
+import { shellWord } from '../base/shell-word.ts'
 import { exit, exitStatus } from './command/exit.ts'
 import { reportLines, reportOf } from './command/report.ts'
 import type { StartedCommand } from './command/started-command.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
-import { UsageError } from './faults.ts'
+import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
-import { nearest } from './terminal/nearest.ts'
-import { shellWord } from './terminal/shell-word.ts'
+import { nearestMatch } from './terminal/nearest.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 
-/** Topics by another name that people type. */
+/** Alternative names of topics. */
 const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
 
 const helpFlags = ['--help', '-h']
@@ -19,8 +19,8 @@ const helpFlags = ['--help', '-h']
 /**
  * Runs one command line and returns its exit status.
  *
- * @param typed  the words after `wb`
- * @param options.plugins  where commands are loaded from; the built ones when omitted
+ * @param typed  words after `wb`
+ * @param options.plugins  plugins to load commands from; the built one by default
  */
 export async function main(
   typed: readonly string[],
@@ -37,7 +37,7 @@ export async function main(
   }
 }
 
-/** A command line, and what it runs with. */
+/** A command line and its dependencies. */
 interface Invocation {
   readonly config: Config
   readonly typed: readonly string[]
@@ -55,7 +55,7 @@ async function dispatch(invocation: Invocation): Promise<number> {
   if (helpFlags.includes(first)) return help(invocation, 'all', [])
 
   if (first.startsWith('-'))
-    throw new UsageError(`${first} comes after the command`, [inOrder(config, typed), 'wb --help'])
+    throw new UsageError(`put ${first} after the command`, [inOrder(config, typed), 'wb --help'])
 
   const { id, argv } = commandOf(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
@@ -67,7 +67,7 @@ async function dispatch(invocation: Invocation): Promise<number> {
   throw unknown(config, words.slice(0, known + 1))
 }
 
-/** The same words, the command before the flags; a line that shows how where no command is among them. */
+/** Suggests the command line with the command before its flags; an example if there is no command. */
 function inOrder(config: Config, typed: readonly string[]): string {
   const at = typed.findIndex((_, from) => commandOf(config.commandIDs, asNamed(config, typed.slice(from))).id)
   if (at < 0) return 'wb kb list --json'
@@ -94,7 +94,7 @@ function hasVerb(config: Config, topic: readonly string[]): (verb: string) => bo
   return verb => config.commandIDs.includes([...topic, verb].join(':'))
 }
 
-/** The longest run of leading words that is a command. */
+/** Splits the words into the longest command and its arguments. */
 function commandOf(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
   for (let length = Math.min(words.length, 3); length > 0; length--) {
     const id = words.slice(0, length).join(':')
@@ -115,25 +115,25 @@ function unknown(config: Config, words: readonly string[]): UsageError {
   const relative = suggestionFor(words.at(-1)!, hasVerb(config, before))
   const close = relative
     ? [...before, relative].join(' ')
-    : (nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
+    : (nearestMatch(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
   const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
-    `there is no command "wb ${typed}"`,
+    `unknown command "wb ${typed}"`,
     close ? [`did you mean wb ${close}?`, topic] : [topic],
   )
 }
 
-/** The first command of a verb that was typed without its topic: `search` for `kb search`. */
+/** Returns the first command for a verb typed without its topic: `kb search` for `search`. */
 function byVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
-  const verb = nearest(word, [...new Set(commands.map(verbOf))])
+  const verb = nearestMatch(word, [...new Set(commands.map(verbOf))])
   return verb && commands.find(command => verbOf(command) === verb)
 }
 
-/** Whether a person who has nothing here yet wants this folder searched. */
+/** Returns true if the user has no documents yet and agrees to search this folder. */
 async function firstRun(io: Io): Promise<boolean> {
   const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
-  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).wantsThisFolder(io)
+  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerThisFolder(io)
 }
 
 type CommandClass = new (argv: string[], config: Config, io: Io) => StartedCommand

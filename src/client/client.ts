@@ -1,11 +1,12 @@
 import { WbError } from '../contract/errors.ts'
-import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
+import { limits } from '../contract/limits.ts'
+import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
-import { failure, stranger, where } from './failure.ts'
+import { errorFromResponse, notARuntime, originOf } from './failure.ts'
+import type { Fetch, Incoming, Outgoing } from './fetch.ts'
 import { lines } from './lines.ts'
 import { inPieces } from './pieces.ts'
-import type { Fetch, Incoming, Outgoing } from './transport.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Address of a runtime, and the means to send requests to it. */
 export interface Connection {
@@ -49,11 +50,11 @@ export interface Client {
    * @throws WbError      when the runtime refused, with `requestId` in its facts
    * @throws Unreachable  when no runtime responded
    */
-  call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
-  /** Calls a list route page by page, and yields its items. */
-  items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
+  call<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): Promise<ReplyBody<T>>
+  /** Calls a list route page by page, with large pages unless `query.limit` is set, and yields its items. */
+  items<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
-  stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
+  stream<T extends Route>(route: T, request: ClientRequest<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
    * Calls a route for its event stream, and yields events from now on, or after a given event. It ends when
    * the runtime ends it; to continue, open it again after the last received event.
@@ -61,12 +62,16 @@ export interface Client {
    * @throws WbError      when the runtime refused
    * @throws Unreachable  when no runtime responded, or the connection broke
    */
-  events<T extends Route>(route: T, request: Request<T>, options?: EventOptions): AsyncGenerator<ServerEvent>
+  events<T extends Route>(
+    route: T,
+    request: ClientRequest<T>,
+    options?: EventOptions,
+  ): AsyncGenerator<ServerEvent>
   /** Sends any request, and returns any response, including errors. */
   raw(call: RawCall): Promise<Incoming>
 }
 
-type Item<T> = Reply<T> extends { items: (infer I)[] } ? I : never
+type Item<T> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
 
 /** Input of a request whose route type is unknown. */
 interface Parts {
@@ -79,7 +84,7 @@ const ignoredHeader = 'x-workbase-ignored'
 const eventStream = 'text/event-stream'
 
 /** Creates a client of one runtime. It reads no configuration or environment, and loads no schema. */
-export function connect(connection: Connection): Client {
+export function openClient(connection: Connection): Client {
   const base = connection.baseUrl.replace(/\/+$/, '')
 
   async function send(path: string, outgoing: Outgoing): Promise<Incoming> {
@@ -99,7 +104,7 @@ export function connect(connection: Connection): Client {
       ...options,
       headers: { ...body.headers, ...headers },
     })
-    if (answer.status >= 300) throw await failure(answer)
+    if (answer.status >= 300) throw await errorFromResponse(answer)
     const ignored = answer.headers.get(ignoredHeader)
     if (ignored) connection.onIgnored?.(namesIn(ignored))
     return answer
@@ -109,13 +114,13 @@ export function connect(connection: Connection): Client {
     const answer = await answered(route, parts, options)
     const value = await decoded(answer)
     const isEmpty = answer.status === 204
-    if (!isEmpty && (typeof value !== 'object' || value === null)) throw stranger(answer)
+    if (!isEmpty && (typeof value !== 'object' || value === null)) throw notARuntime(answer)
     return value
   }
 
   async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
-    yield* pages(async cursor => {
-      const query: Record<string, unknown> = cursor === null ? { ...parts.query } : { ...parts.query, cursor }
+    yield* readPages(async cursor => {
+      const query = { limit: limits.pageMax, ...parts.query, cursor: cursor ?? undefined }
       return (await call(route, { ...parts, query }, options)) as Page
     })
   }
@@ -134,7 +139,7 @@ export function connect(connection: Connection): Client {
     const answer = await answered(route, parts, { ...options, headers: { accept: eventStream, ...after } })
     if (!answer.headers.get('content-type')?.startsWith(eventStream) || !answer.body) {
       await answer.text()
-      throw stranger(answer)
+      throw notARuntime(answer)
     }
     yield* eventsOf(answer.body, options.signal ?? connection.signal)
   }
@@ -203,10 +208,7 @@ function parsed(answer: Incoming, text: string): unknown {
     return JSON.parse(text)
   } catch {
     // The message of JSON.parse quotes the response, which may contain a token or a key.
-    throw new Unreachable(
-      `${where(answer)} answered with JSON that is cut short`,
-      'Send the same request again.',
-    )
+    throw new Unreachable(`${originOf(answer)} sent incomplete JSON`, 'Send the request again.')
   }
 }
 
@@ -221,23 +223,23 @@ interface Page {
  * @param read  returns a page by its cursor; null for the first page
  * @throws Unreachable  when a response is not a page, or a cursor repeats
  */
-export async function* pages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
+export async function* readPages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
   let cursor: string | null = null
   let mark: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
-    if (!Array.isArray(page.items)) throw notOurs('a list was answered without its items')
+    if (!Array.isArray(page.items)) throw unexpectedResponse('the runtime sent a list without items')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return
-    if (cursor === mark) throw notOurs('the pages of a list begin anew')
+    if (cursor === mark) throw unexpectedResponse('the runtime sent the same page of a list twice')
     // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
     if ((count & (count - 1)) === 0) mark = cursor
   }
 }
 
 /** Returns all items of a list. */
-export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
+export async function collect<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)
   return all

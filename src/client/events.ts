@@ -1,9 +1,9 @@
+import { serverSentEvents } from '../base/server-sent-events.ts'
 import type { ServerEvent } from '../contract/route.ts'
-import { lines } from './lines.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
-/** Maximum length of the data of one event, in characters. */
-const dataCharsMax = 4_000_000
+/** Maximum length of one event, in characters. */
+const eventCharsMax = 4_000_000
 /** Maximum interval of a timer in milliseconds. The timer only keeps the process alive. */
 const foreverMs = 2 ** 31 - 1
 
@@ -19,34 +19,21 @@ export async function* eventsOf(
 ): AsyncGenerator<ServerEvent> {
   const alive = setInterval(() => {}, foreverMs)
   try {
-    yield* parsed(lines(body))
+    yield* parsed(body)
   } catch (error) {
     if (signal?.aborted || error instanceof Unreachable) throw error
-    throw new Unreachable('the stream broke off', 'Open it again.', { cause: error })
+    if (error instanceof RangeError) throw unexpectedResponse(error.message)
+    throw new Unreachable('the event stream was interrupted', 'Run the command again.', { cause: error })
   } finally {
     clearInterval(alive)
   }
 }
 
-async function* parsed(text: AsyncIterable<string>): AsyncGenerator<ServerEvent> {
-  let id = ''
-  let event = 'message'
-  let data: string[] = []
-  let size = 0
-  for await (const line of text) {
-    const [, name, value = ''] = /^([^:\r]*)(?::[ ]?([^\r]*))?\r?$/.exec(line) ?? []
-    if (name === 'id') id = value
-    else if (name === 'event') event = value
-    else if (name === 'data') {
-      size += value.length
-      if (size > dataCharsMax) throw notOurs(`an event has more than ${dataCharsMax} characters`)
-      data.push(value)
-    } else if (line === '' || line === '\r') {
-      if (data.length > 0) yield { id, event, data: objectIn(data.join('\n')) }
-      event = 'message'
-      data = []
-      size = 0
-    }
+async function* parsed(body: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
+  let lastId = ''
+  for await (const { id, event = 'message', data } of serverSentEvents(body, eventCharsMax)) {
+    lastId = id ?? lastId
+    yield { id: lastId, event, data: objectIn(data) }
   }
 }
 
@@ -55,5 +42,5 @@ function objectIn(text: string): object {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {}
-  throw notOurs('an event came without an object of JSON')
+  throw unexpectedResponse('the runtime sent an event without a JSON object')
 }

@@ -1,5 +1,5 @@
 import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/errors.ts'
-import type { Incoming } from './transport.ts'
+import type { Incoming } from './fetch.ts'
 import { Unreachable } from './unreachable.ts'
 
 /** Substitutes by status for error codes that this version does not know. */
@@ -30,11 +30,11 @@ interface Said {
  *
  * @see docs/requirements.md#S7.1-01
  */
-export async function failure(answer: Incoming): Promise<WbError | Unreachable> {
+export async function errorFromResponse(answer: Incoming): Promise<WbError | Unreachable> {
   if (answer.status >= 300 && answer.status < 400) return redirected(answer)
   const body = await answer.text()
   const said = envelope(body) ?? probe(body)
-  if (!said) return stranger(answer)
+  if (!said) return notARuntime(answer)
   const { code, message } = said
   const facts = { requestId: said.requestId, hint: said.hint, wireCode: code, wireStatus: answer.status }
   if (isErrorCode(code)) return new WbError(code, message, facts)
@@ -74,8 +74,8 @@ function text(value: unknown): string | undefined {
 
 function redirected(answer: Incoming): Unreachable {
   return new Unreachable(
-    `${where(answer)} sends on to ${target(answer)}, and API calls follow no redirect`,
-    'Name the address of the runtime itself with --url.',
+    `${originOf(answer)} redirects to ${target(answer)}; API calls do not follow redirects`,
+    'Use the address of the runtime itself with --url.',
   )
 }
 
@@ -88,17 +88,17 @@ function target({ url, headers }: Incoming): string {
 }
 
 /** Hint for a response that is not from a runtime. */
-export const addressHint = 'Check the address (--url, WB_URL) and what stands between here and the runtime.'
+export const addressHint = 'Check the address (--url, WB_URL), and any proxy in front of the runtime.'
 
 /** Returns the error for a response that is not from a runtime. */
-export function stranger(answer: Incoming): Unreachable {
+export function notARuntime(answer: Incoming): Unreachable {
   return new Unreachable(
-    `${where(answer)} answered ${answer.status}, but not as a Workbase runtime does`,
+    `${originOf(answer)} responded with ${answer.status}, but is not a Workbase runtime`,
     addressHint,
   )
 }
 
 /** Returns the origin of a response, for messages. */
-export function where({ url }: Incoming): string {
+export function originOf({ url }: Incoming): string {
   return url === '' ? 'the runtime' : new URL(url).origin
 }

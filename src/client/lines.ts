@@ -1,26 +1,18 @@
-import { notOurs } from './unreachable.ts'
+import { splitLines } from '../base/split-lines.ts'
+import { unexpectedResponse } from './unreachable.ts'
 
-/** Maximum length of a line in characters. A line contains at most one document. */
-const lineCharsMax = 64_000_000
+/** Maximum length of a line. A line contains at most one document. */
+const lineBytesMax = 128_000_000
 
 /**
- * Yields the lines of a UTF-8 stream, without line ends; including empty ones.
+ * Yields the lines of a UTF-8 stream, without line feeds; including empty ones.
  *
  * @throws Unreachable  when a line is too long
  */
 export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
-  let rest = ''
-  for await (const part of body) {
-    const [first = '', ...more] = decoder.decode(part, { stream: true }).split('\n')
-    rest += first
-    for (const next of more) {
-      yield rest
-      rest = next
-    }
-    if (rest.length > lineCharsMax)
-      throw notOurs(`a line of the answer has more than ${lineCharsMax} characters`)
+  for await (const line of splitLines(body, { bytesMax: lineBytesMax })) {
+    if (!line) throw unexpectedResponse(`a line of the answer has more than ${lineBytesMax} bytes`)
+    yield decoder.decode(line)
   }
-  rest += decoder.decode()
-  if (rest !== '') yield rest
 }

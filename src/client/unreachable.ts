@@ -19,7 +19,7 @@ export class Unreachable extends Error {
 }
 
 /** Returns true if nothing listens at the address, so a runtime could be started there. */
-export function isFree(error: Unreachable): boolean {
+export function isRefusedConnection(error: Unreachable): boolean {
   return error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ECONNREFUSED'
 }
 
@@ -27,6 +27,6 @@ export function isFree(error: Unreachable): boolean {
 export const speaksTlsCode = 'WB_SPEAKS_TLS'
 
 /** Returns the error for a response that no runtime sends. */
-export function notOurs(fact: string): Unreachable {
+export function unexpectedResponse(fact: string): Unreachable {
   return new Unreachable(`${fact}, which no Workbase runtime does`, 'Check the address (--url, WB_URL).')
 }

@@ -1,6 +1,6 @@
 import { WbError } from '../contract/errors.ts'
-import { type Problem, usesOidc } from './checks.ts'
-import type { Environment } from './environment.ts'
+import { type ConfigKeyProblem, usesOidc } from './config-checks.ts'
+import type { ConfigEnvironment } from './config-environment.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secret-ref.ts'
 
@@ -15,20 +15,20 @@ export interface AuthSecrets {
 }
 
 /** Returns the problem of a secret; undefined if it is usable. */
-type Fault = (secret: string) => string | undefined
+type SecretCheck = (secret: string) => string | undefined
 
 const bootstrapCharsMin = 32
 const sessionBytesMin = 32
 
 /** Checks the length in Unicode characters, and that a header can contain the token. */
-const bootstrapFault: Fault = secret => {
+const bootstrapFault: SecretCheck = secret => {
   if ([...secret].length < bootstrapCharsMin) return `must have at least ${bootstrapCharsMin} characters`
   return /[\s,\p{Cc}]/u.test(secret) ? 'must hold no white space and no comma' : undefined
 }
-const sessionFault: Fault = secret =>
+const sessionFault: SecretCheck = secret =>
   Buffer.byteLength(secret) < sessionBytesMin ? `must have at least ${sessionBytesMin} bytes` : undefined
 
-const makeOne = 'Make one with: openssl rand -hex 32'
+const creationHint = 'Make one with: openssl rand -hex 32'
 
 /**
  * Returns the secrets that the auth mode uses. Those of an unused identity provider are not read.
@@ -37,23 +37,26 @@ const makeOne = 'Make one with: openssl rand -hex 32'
  *   lists every such key, the message names the first
  * @see docs/requirements.md#S2.2-34
  */
-export function authSecrets(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
+export function readAuthSecrets(config: Pick<Config, 'auth'>, environment: ConfigEnvironment): AuthSecrets {
   const { secrets, problems } = readSecrets(config, environment)
-  if (problems.length > 0) throw refusal(problems)
+  if (problems.length > 0) throw unusableSecrets(problems)
   return secrets
 }
 
 /**
- * Like {@link authSecrets}, but omits unusable secrets: a command run next to a server may not have the
+ * Like {@link readAuthSecrets}, but omits unusable secrets: a command run next to a server may not have the
  * server's secrets.
  */
-export function secretsAtHand(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
+export function readUsableAuthSecrets(
+  config: Pick<Config, 'auth'>,
+  environment: ConfigEnvironment,
+): AuthSecrets {
   return readSecrets(config, environment).secrets
 }
 
-function readSecrets({ auth }: Pick<Config, 'auth'>, environment: Environment) {
+function readSecrets({ auth }: Pick<Config, 'auth'>, environment: ConfigEnvironment) {
   const client = usesOidc(auth) ? auth.oidc?.client : null
-  const { read, problems } = reader(environment)
+  const { read, problems } = createSecretReader(environment)
   const secrets: AuthSecrets = {
     bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, bootstrapFault),
     clientSecret: read('auth.oidc.client.clientSecretRef', client?.clientSecretRef),
@@ -70,20 +73,20 @@ function sessionRefs(refs: string | readonly string[]): [key: string, ref: strin
   return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, at) => [`${key}[${at}]`, ref])
 }
 
-interface Unusable extends Problem {
+interface SecretProblem extends ConfigKeyProblem {
   hint: string | undefined
 }
 
 /** Returns a reader of secrets that collects the unusable ones. */
-function reader(environment: Environment) {
-  const problems: Unusable[] = []
-  function read(key: string, ref: string | null | undefined, faultOf?: Fault): string | undefined {
+function createSecretReader(environment: ConfigEnvironment) {
+  const problems: SecretProblem[] = []
+  function read(key: string, ref: string | null | undefined, faultOf?: SecretCheck): string | undefined {
     if (ref == null) return undefined
     try {
       const secret = resolveSecret(ref, environment)
       const fault = faultOf?.(secret)
       if (fault === undefined) return secret
-      problems.push({ key, message: `the secret ${fault}`, hint: makeOne })
+      problems.push({ key, message: `the secret ${fault}`, hint: creationHint })
     } catch (error) {
       if (!(error instanceof WbError)) throw error
       problems.push({ key, message: error.message, hint: error.hint })
@@ -93,8 +96,8 @@ function reader(environment: Environment) {
   return { read, problems }
 }
 
-function refusal(problems: readonly Unusable[]): WbError {
-  const [{ key, message, hint }] = problems as [Unusable]
+function unusableSecrets(problems: readonly SecretProblem[]): WbError {
+  const [{ key, message, hint }] = problems as [SecretProblem]
   return new WbError('validation_error', `${key}: ${message}`, {
     hint,
     problems: problems.map(problem => ({ key: problem.key, message: problem.message })),

@@ -1,4 +1,4 @@
-import type { Environment } from './environment.ts'
+import type { ConfigEnvironment } from './config-environment.ts'
 import { formatKey, type KeyPath } from './key-path.ts'
 
 const placeholder = /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g
@@ -18,7 +18,7 @@ interface Interpolated {
  *
  * @see docs/configuration.md#what-the-file-may-hold
  */
-export function interpolate(tree: unknown, environment: Environment): Interpolated {
+export function interpolate(tree: unknown, environment: ConfigEnvironment): Interpolated {
   const written = new Map<string, string>()
   const missing: Interpolated['missing'] = []
 

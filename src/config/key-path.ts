@@ -15,15 +15,15 @@ function isTree(value: unknown): value is object {
 }
 
 /** Yields the scalars, empty lists and empty maps of a tree, in its order. */
-export function* leaves(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath; value: unknown }> {
+export function* leavesOf(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath; value: unknown }> {
   const entries = isTree(value) ? Object.entries(value) : []
   if (entries.length === 0) yield { path, value }
   const isList = Array.isArray(value)
-  for (const [name, entry] of entries) yield* leaves(entry, [...path, isList ? Number(name) : name])
+  for (const [name, entry] of entries) yield* leavesOf(entry, [...path, isList ? Number(name) : name])
 }
 
 /** Returns true if a tree has a value at a path. */
-export function has(tree: unknown, path: KeyPath): boolean {
+export function hasPath(tree: unknown, path: KeyPath): boolean {
   let at: unknown = tree
   for (const part of path) {
     if (!isTree(at) || !Object.hasOwn(at, part)) return false

@@ -1,35 +1,35 @@
 import type { z } from 'zod'
 import { editDistance } from '../base/edit-distance.ts'
 
-type Schema = z.core.$ZodType
+type KeySchema = z.core.$ZodType
 /** Parts of a schema definition that can contain keys. */
-type Definition = {
+type SchemaDefinition = {
   type: string
-  shape?: Record<string, Schema>
-  innerType?: Schema
-  element?: Schema
-  valueType?: Schema
-  options?: readonly Schema[]
-  in?: Schema
-  out?: Schema
+  shape?: Record<string, KeySchema>
+  innerType?: KeySchema
+  element?: KeySchema
+  valueType?: KeySchema
+  options?: readonly KeySchema[]
+  in?: KeySchema
+  out?: KeySchema
 }
 
 /** Returns the keys of a schema: `[]` represents any index of a list, `*` any name in a map. */
-export function knownKeys(schema: Schema): string[] {
-  return [...new Set(walk(schema, ''))]
+export function knownKeys(schema: KeySchema): string[] {
+  return [...new Set(walkKeys(schema, ''))]
 }
 
-function* walk(schema: Schema, prefix: string): Generator<string> {
-  const definition = schema._zod.def as Definition
+function* walkKeys(schema: KeySchema, prefix: string): Generator<string> {
+  const definition = schema._zod.def as SchemaDefinition
   for (const [name, entry] of Object.entries(definition.shape ?? {})) {
     const key = prefix === '' ? name : `${prefix}.${name}`
     yield key
-    yield* walk(entry, key)
+    yield* walkKeys(entry, key)
   }
-  if (definition.element) yield* walk(definition.element, `${prefix}[]`)
-  if (definition.valueType) yield* walk(definition.valueType, `${prefix}.*`)
+  if (definition.element) yield* walkKeys(definition.element, `${prefix}[]`)
+  if (definition.valueType) yield* walkKeys(definition.valueType, `${prefix}.*`)
   for (const inner of [definition.innerType, definition.in, definition.out, ...(definition.options ?? [])])
-    if (inner) yield* walk(inner, prefix)
+    if (inner) yield* walkKeys(inner, prefix)
 }
 
 /**
@@ -37,9 +37,9 @@ function* walk(schema: Schema, prefix: string): Generator<string> {
  * Undefined if more than half of the letters differ from every known key.
  */
 export function nearestKey(unknown: string, known: readonly string[]): string | undefined {
-  const [block, name] = split(unknown)
+  const [block, name] = splitKey(unknown)
   const ranked = known.map(key => {
-    const [itsBlock, itsName] = split(key)
+    const [itsBlock, itsName] = splitKey(key)
     const edits = editDistance(name, itsName)
     const isNear = edits <= Math.max(name.length, itsName.length) / 2
     return { key, isNear, cost: edits + (itsBlock === block ? 0 : Math.max(2, name.length / 3)) }
@@ -47,7 +47,7 @@ export function nearestKey(unknown: string, known: readonly string[]): string | 
   return ranked.filter(({ isNear }) => isNear).sort((a, b) => a.cost - b.cost)[0]?.key
 }
 
-function split(key: string): [block: string, name: string] {
+function splitKey(key: string): [block: string, name: string] {
   const dot = key.lastIndexOf('.')
   return [
     key.slice(0, Math.max(dot, 0)).replace(/\[\d+\]/g, '[]'),

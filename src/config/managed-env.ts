@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer'
 import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { writePrivately } from '../base/private-file.ts'
+import { writePrivateFile } from '../base/private-file.ts'
 import { WbError } from '../contract/errors.ts'
 
 const sizeBytesMax = 65_536
@@ -19,7 +19,7 @@ export interface ManagedEnv {
   readonly writable: boolean
 }
 
-export function managedEnv(dataDir: string): ManagedEnv {
+export function readManagedEnvState(dataDir: string): ManagedEnv {
   const path = managedEnvPath(dataDir)
   return { path, present: existsSync(path), writable: isWritable(dirname(path)) }
 }
@@ -73,7 +73,7 @@ export function writeManagedEnv(dataDir: string, values: ReadonlyMap<string, str
   const after = withAssignments(before, values)
   if (Buffer.byteLength(after) > sizeBytesMax)
     throw unwritable('the managed file would become larger than 64 KB', 'Take out of it what is not needed.')
-  if (values.size > 0) writePrivately(path, after)
+  if (values.size > 0) writePrivateFile(path, after)
 }
 
 function unwritable(message: string, hint: string): WbError {
@@ -88,13 +88,13 @@ export function withAssignments(text: string, values: ReadonlyMap<string, string
     if (name === undefined || !values.has(name)) return [line]
     const value = left.get(name)
     left.delete(name)
-    return value === undefined ? [] : [assigned(name, value)]
+    return value === undefined ? [] : [assignmentLine(name, value)]
   })
   while (lines.at(-1) === '') lines.pop()
-  return [...lines, ...[...left].map(([name, value]) => assigned(name, value)), ''].join('\n')
+  return [...lines, ...[...left].map(([name, value]) => assignmentLine(name, value)), ''].join('\n')
 }
 
-function assigned(name: string, value: string): string {
+function assignmentLine(name: string, value: string): string {
   return `${name}="${value.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
 }
 
@@ -109,7 +109,7 @@ export function parseManagedEnv(text: string): { variables: Map<string, string>;
     const match = assignment.exec(line.trim())
     if (!match) return { variables, badLine: index + 1 }
     const [, name, quoted, literal, bare] = match
-    variables.set(name!, quoted === undefined ? (literal ?? bare ?? '') : unescaped(quoted))
+    variables.set(name!, quoted === undefined ? (literal ?? bare ?? '') : unescapeValue(quoted))
   }
   return { variables }
 }
@@ -118,6 +118,6 @@ function linesOf(text: string): string[] {
   return text.replace(/^\ufeff/, '').split(/\r?\n/)
 }
 
-function unescaped(quoted: string): string {
+function unescapeValue(quoted: string): string {
   return quoted.replace(/\\(.)/g, (_, escaped: string) => (escaped === 'n' ? '\n' : escaped))
 }

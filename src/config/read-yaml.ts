@@ -14,8 +14,8 @@ const aliasesMax = 100
  */
 export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   const lines = new LineCounter()
-  const document = guarded(path, () =>
-    parseDocument(readText(path, sizeBytesMax), {
+  const document = withReadErrors(path, () =>
+    parseDocument(readTextWithin(path, sizeBytesMax), {
       schema: 'core',
       prettyErrors: false,
       lineCounter: lines,
@@ -24,12 +24,15 @@ export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   const fault = document.errors[0] ?? document.warnings[0]
   if (fault) {
     const { line, col } = lines.linePos(fault.pos[0])
-    throw unreadable(path, `line ${line}, column ${col}: ${fault.code.toLowerCase().replaceAll('_', ' ')}`)
+    throw unreadableFile(
+      path,
+      `line ${line}, column ${col}: ${fault.code.toLowerCase().replaceAll('_', ' ')}`,
+    )
   }
-  return guarded(path, () => document.toJS({ maxAliasCount: aliasesMax }))
+  return withReadErrors(path, () => document.toJS({ maxAliasCount: aliasesMax }))
 }
 
-function unreadable(path: string, reason: string, cause?: unknown): WbError {
+function unreadableFile(path: string, reason: string, cause?: unknown): WbError {
   return new WbError(
     'validation_error',
     `${path}: ${reason}`,
@@ -38,30 +41,30 @@ function unreadable(path: string, reason: string, cause?: unknown): WbError {
   )
 }
 
-function guarded<T>(path: string, run: () => T): T {
+function withReadErrors<T>(path: string, run: () => T): T {
   try {
     return run()
   } catch (error) {
     if (error instanceof WbError) throw error
-    if (error instanceof RangeError) throw unreadable(path, 'nested too deeply')
+    if (error instanceof RangeError) throw unreadableFile(path, 'nested too deeply')
     if (error instanceof ReferenceError)
-      throw unreadable(path, `more than ${aliasesMax} aliases, or one without anchor`)
-    throw unreadable(path, 'not YAML')
+      throw unreadableFile(path, `more than ${aliasesMax} aliases, or one without anchor`)
+    throw unreadableFile(path, 'not YAML')
   }
 }
 
-function readText(path: string, sizeBytesMax: number): string {
-  const bytes = readBytes(path, sizeBytesMax)
-  if (bytes.length > sizeBytesMax) throw unreadable(path, `larger than ${sizeBytesMax / 1_024} KB`)
+function readTextWithin(path: string, sizeBytesMax: number): string {
+  const bytes = readBytesWithin(path, sizeBytesMax)
+  if (bytes.length > sizeBytesMax) throw unreadableFile(path, `larger than ${sizeBytesMax / 1_024} KB`)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
-    throw unreadable(path, 'not UTF-8 text')
+    throw unreadableFile(path, 'not UTF-8 text')
   }
 }
 
 /** Reads at most one byte more than allowed, also from a pipe, which has no size. */
-function readBytes(path: string, sizeBytesMax: number): Buffer {
+function readBytesWithin(path: string, sizeBytesMax: number): Buffer {
   const buffer = Buffer.alloc(sizeBytesMax + 1)
   let length = 0
   try {

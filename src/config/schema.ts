@@ -3,21 +3,21 @@ import { secretRef } from '../contract/fields.ts'
 import { limits } from '../contract/limits.ts'
 import { roles, scopes } from '../contract/scopes.ts'
 import {
+  allowedEndpoint,
   block,
-  callback,
+  configFlag,
   cookieName,
-  endpoint,
-  filled,
-  flag,
   headerName,
   hostName,
   integer,
+  ipNetwork,
   issuerUrl,
-  network,
+  localPath,
+  nonEmptyText,
   oauthScope,
-  origin,
-  ownPath,
-  ownRef,
+  publicOrigin,
+  redirectUri,
+  runtimeSecretRef,
   safeUrl,
   variableName,
   webUrl,
@@ -36,7 +36,7 @@ const release = z
         'must begin like a secret reference: env:NAME or file:/path',
       )
       .optional(),
-    hosts: z.array(filled).min(1).optional(),
+    hosts: z.array(nonEmptyText).min(1).optional(),
     workspaces: z.array(z.uuid()).min(1).optional(),
   })
   .refine(
@@ -54,17 +54,20 @@ const runtime = block({
   logLevel: z.enum(logLevels).default('info'),
   requestIdHeader: headerName.default('X-Request-Id'),
   uiDir: z.string().nullable().default(null),
-  replicaId: filled.nullable().default(null),
+  replicaId: nonEmptyText.nullable().default(null),
   publicOrigin: webUrl.nullable().default(null),
   allowedHosts: z.array(hostName).default([]),
-  allowedOrigins: z.array(origin).default([]),
-  allowedEndpoints: z.array(endpoint).default([]),
+  allowedOrigins: z.array(publicOrigin).default([]),
+  allowedEndpoints: z.array(allowedEndpoint).default([]),
   trustProxyHeaders: z
-    .union([flag, z.array(network).min(1)], 'must be true, false, or a list of IP addresses and CIDRs')
+    .union(
+      [configFlag, z.array(ipNetwork).min(1)],
+      'must be true, false, or a list of IP addresses and CIDRs',
+    )
     .default(false),
-  csrfOriginCheck: flag.default(true),
+  csrfOriginCheck: configFlag.default(true),
   rateLimit: block({
-    enabled: flag.default(true),
+    enabled: configFlag.default(true),
     capacity: integer(1, 1_000_000).nullable().default(null),
     authCapacity: integer(1, 1_000_000).default(120),
     windowMs: integer(1_000, 3_600_000).default(60_000),
@@ -76,22 +79,22 @@ const runtime = block({
   streamsPerCaller: integer(1, 100_000).default(1_024),
   uploadsPerCaller: integer(1, 10_000).default(32),
   audit: block({ retentionDays: integer(1, 3_650).default(90) }),
-  blockPrivateNetworkEndpoints: flag.default(false),
+  blockPrivateNetworkEndpoints: configFlag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
   jobs: block({ retentionDays: integer(1, 3_650).default(7) }),
   secretRefs: block({ allow: z.array(release).default([]) }),
   tracing: block({
-    enabled: flag.default(false),
-    serviceName: filled.nullable().default(null),
+    enabled: configFlag.default(false),
+    serviceName: nonEmptyText.nullable().default(null),
     exporterUrl: webUrl.nullable().default(null),
   }),
-  telemetry: block({ enabled: flag.default(false), url: webUrl.nullable().default(null) }),
+  telemetry: block({ enabled: configFlag.default(false), url: webUrl.nullable().default(null) }),
 })
 
 const pollIntervalMs = integer(50, 60_000).optional()
 const resume = {
   jobsResume: block({
-    enabled: flag.default(false),
+    enabled: configFlag.default(false),
     graceMs: integer(1_000, 600_000).default(60_000),
     intervalMs: integer(1_000, 600_000).default(60_000),
   }),
@@ -104,24 +107,24 @@ const controlPlane = z.preprocess(
     [
       z.strictObject({
         driver: z.literal('sqlite'),
-        path: filled.nullable().default(null),
+        path: nonEmptyText.nullable().default(null),
         jobPollIntervalMs: pollIntervalMs,
         ...resume,
       }),
-      z.strictObject({ driver: z.literal('file'), root: filled, ...resume }),
+      z.strictObject({ driver: z.literal('file'), root: nonEmptyText, ...resume }),
       z.strictObject({ driver: z.literal('memory'), ...resume }),
       z.strictObject({
         driver: z.literal('postgres'),
         urlRef: secretRef,
-        schema: filled.default('workbase'),
+        schema: nonEmptyText.default('workbase'),
         ...resume,
       }),
       z.strictObject({
         driver: z.literal('astra'),
         endpoint: webUrl,
         tokenRef: secretRef,
-        keyspace: filled.default('default_keyspace'),
-        reconcileOrphansOnStart: flag.default(false),
+        keyspace: nonEmptyText.default('default_keyspace'),
+        reconcileOrphansOnStart: configFlag.default(false),
         jobPollIntervalMs: pollIntervalMs,
         ...resume,
       }),
@@ -133,33 +136,37 @@ const controlPlane = z.preprocess(
 const oidc = z.strictObject({
   issuer: issuerUrl,
   audience: z.union(
-    [filled, z.array(filled).min(1, 'must hold at least one')],
+    [nonEmptyText, z.array(nonEmptyText).min(1, 'must hold at least one')],
     'must be text, or a list of texts',
   ),
   jwksUri: safeUrl.nullable().default(null),
   clockToleranceSeconds: integer(0, 300).default(30),
   scopes: z.array(z.enum(scopes)).default([]),
   claims: block({
-    subject: filled.default('sub'),
-    label: filled.default('email'),
-    workspaceScopes: filled.default('wb_workspace_scopes'),
+    subject: nonEmptyText.default('sub'),
+    label: nonEmptyText.default('email'),
+    workspaceScopes: nonEmptyText.default('wb_workspace_scopes'),
   }),
   roleMapping: z
-    .strictObject({ claim: filled, values: z.record(z.string(), role), default: role.default('viewer') })
+    .strictObject({
+      claim: nonEmptyText,
+      values: z.record(z.string(), role),
+      default: role.default('viewer'),
+    })
     .nullable()
     .default(null),
   client: z
     .strictObject({
-      clientId: filled,
-      clientSecretRef: ownRef.nullable().default(null),
-      redirectPath: callback.default('/auth/callback'),
-      postLogoutPath: ownPath.default('/'),
+      clientId: nonEmptyText,
+      clientSecretRef: runtimeSecretRef.nullable().default(null),
+      redirectPath: redirectUri.default('/auth/callback'),
+      postLogoutPath: localPath.default('/'),
       scopes: z.array(oauthScope).min(1, 'must hold at least one').default(['openid', 'profile', 'email']),
-      resource: filled.nullable().default(null),
+      resource: nonEmptyText.nullable().default(null),
       sessionCookieName: cookieName.default('wb_session'),
       sessionSecretRef: z
         .union(
-          [ownRef, z.array(ownRef).min(1, 'must hold at least one')],
+          [runtimeSecretRef, z.array(runtimeSecretRef).min(1, 'must hold at least one')],
           'must be a secret reference, or a list of them',
         )
         .nullable()
@@ -172,41 +179,41 @@ const oidc = z.strictObject({
 const auth = block({
   mode: z.enum(['disabled', 'apiKey', 'oidc', 'any']).default('disabled'),
   anonymousPolicy: z.enum(['allow', 'reject']).default('allow'),
-  bootstrapTokenRef: ownRef.nullable().default(null),
-  acknowledgeOpenAccess: flag.nullable().default(null),
+  bootstrapTokenRef: runtimeSecretRef.nullable().default(null),
+  acknowledgeOpenAccess: configFlag.nullable().default(null),
   oidc: oidc.nullable().default(null),
 })
 
 const seedWorkspace = z.strictObject({
   uid: z.uuid().optional(),
-  name: filled,
+  name: nonEmptyText,
   url: z.union([webUrl, secretRef], 'must be an http(s) URL or a secret reference').nullable().default(null),
   kind: z.enum(['local', 'postgres', 'astra', 'hcd', 'openrag', 'mock']),
-  keyspace: filled.nullable().default(null),
+  keyspace: nonEmptyText.nullable().default(null),
   credentials: z.record(z.string(), secretRef).default({}),
 })
 
 const timeoutMs = integer(100, 120_000).default(10_000)
 
 const chat = block({
-  enabled: flag.default(true),
+  enabled: configFlag.default(true),
   provider: z.enum(['openrouter', 'openai', 'ollama']).default('openrouter'),
   tokenRef: secretRef.nullable().default('env:OPENROUTER_API_KEY'),
   baseUrl: webUrl.nullable().default(null),
-  model: filled.default('openai/gpt-4o-mini'),
+  model: nonEmptyText.default('openai/gpt-4o-mini'),
   maxOutputTokens: integer(1, 8_192).default(1_024),
   requestTimeoutMs: integer(1, 600_000).nullable().default(null),
   retrievalK: integer(1, 64).default(6),
-  allowDataCollection: flag.default(false),
-  systemPrompt: filled.nullable().default(null),
+  allowDataCollection: configFlag.default(false),
+  systemPrompt: nonEmptyText.nullable().default(null),
   tools: block({
     fetch: block({
-      enabled: flag.default(false),
+      enabled: configFlag.default(false),
       timeoutMs,
       maxResponseBytes: integer(1_024, 10_485_760).default(1_048_576),
     }),
     webSearch: block({
-      enabled: flag.default(false),
+      enabled: configFlag.default(false),
       provider: z.literal('tavily').nullable().default(null),
       apiKeyRef: secretRef.nullable().default(null),
       timeoutMs,
@@ -218,12 +225,12 @@ const chat = block({
 
 const stdioServer = z.strictObject({
   id: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'must be up to 64 lower-case letters, digits, - and _'),
-  command: filled,
+  command: nonEmptyText,
   args: z.array(z.string()).default([]),
   env: z.record(variableName, z.string()).default({}),
   secretEnv: z.record(variableName, secretRef).default({}),
-  enabled: flag.default(true),
-  allowedTools: z.array(filled).nullable().default(null),
+  enabled: configFlag.default(true),
+  allowedTools: z.array(nonEmptyText).nullable().default(null),
   workspaces: z.array(z.uuid()).nullable().default(null),
 })
 
@@ -240,8 +247,8 @@ export const configSchema = z.strictObject({
   seedWorkspaces: z.array(seedWorkspace).default([]),
   chat,
   mcp: block({
-    enabled: flag.default(true),
-    exposeChat: flag.default(false),
+    enabled: configFlag.default(true),
+    exposeChat: configFlag.default(false),
     stdioServers: z.array(stdioServer).default([]),
   }),
 })

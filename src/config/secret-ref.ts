@@ -1,7 +1,7 @@
 import { closeSync, fstatSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { posix } from 'node:path'
 import { WbError } from '../contract/errors.ts'
-import type { Environment } from './environment.ts'
+import type { ConfigEnvironment } from './config-environment.ts'
 
 const secretBytesMax = 65_536
 const forbiddenFolder = /^\/(?:proc|sys|dev)(?:\/|$)/
@@ -27,32 +27,36 @@ export function normalizeRef(ref: string): string | undefined {
  *   value
  * @see docs/configuration.md#secrets
  */
-export function resolveSecret(ref: string, environment: Environment): string {
+export function resolveSecret(ref: string, environment: ConfigEnvironment): string {
   const normal = normalizeRef(ref)
-  if (normal === undefined) throw unresolved(ref, 'is not a file that may hold a secret')
-  if (normal.startsWith('env:')) return fromVariable(ref, environment)
-  if (normal.startsWith('file:')) return fromFile(ref, normal.slice('file:'.length))
-  throw unresolved(ref, 'has a prefix that this runtime does not resolve')
+  if (normal === undefined) throw unresolvedSecret(ref, 'is not a file that may hold a secret')
+  if (normal.startsWith('env:')) return readVariable(ref, environment)
+  if (normal.startsWith('file:')) return readSecretPath(ref, normal.slice('file:'.length))
+  throw unresolvedSecret(ref, 'has a prefix that this runtime does not resolve')
 }
 
-function unresolved(ref: string, reason: string, hint = 'Use env:NAME or file:/absolute/path.'): WbError {
+function unresolvedSecret(
+  ref: string,
+  reason: string,
+  hint = 'Use env:NAME or file:/absolute/path.',
+): WbError {
   return new WbError('validation_error', `${ref} ${reason}`, { hint })
 }
 
-function fromVariable(ref: string, environment: Environment): string {
+function readVariable(ref: string, environment: ConfigEnvironment): string {
   const name = ref.slice('env:'.length)
   const value = environment.get(name)
   if (value) return value
-  throw unresolved(
+  throw unresolvedSecret(
     ref,
     'is not set',
     `Set ${name} where the runtime is started, or in the .env of its data directory.`,
   )
 }
 
-function fromFile(ref: string, path: string): string {
+function readSecretPath(ref: string, path: string): string {
   const secret = readSecretFile(ref, path).trimEnd()
-  if (secret === '') throw unresolved(ref, 'is empty', `Write the secret to ${path}.`)
+  if (secret === '') throw unresolvedSecret(ref, 'is empty', `Write the secret to ${path}.`)
   return secret
 }
 
@@ -60,14 +64,14 @@ function readSecretFile(ref: string, path: string): string {
   let file: number | undefined
   try {
     const real = realpathSync(path)
-    if (forbiddenFolder.test(real)) throw unresolved(ref, 'is not a file that may hold a secret')
-    if (!statSync(real).isFile()) throw unresolved(ref, 'is not a file that may hold a secret')
+    if (forbiddenFolder.test(real)) throw unresolvedSecret(ref, 'is not a file that may hold a secret')
+    if (!statSync(real).isFile()) throw unresolvedSecret(ref, 'is not a file that may hold a secret')
     file = openSync(real, 'r')
-    if (fstatSync(file).size > secretBytesMax) throw unresolved(ref, 'is larger than 64 KB')
+    if (fstatSync(file).size > secretBytesMax) throw unresolvedSecret(ref, 'is larger than 64 KB')
     return readFileSync(file, 'utf8')
   } catch (error) {
     if (error instanceof WbError) throw error
-    throw unresolved(ref, 'cannot be read', `Put a file at ${path} that the runtime may read.`)
+    throw unresolvedSecret(ref, 'cannot be read', `Put a file at ${path} that the runtime may read.`)
   } finally {
     if (file !== undefined) closeSync(file)
   }

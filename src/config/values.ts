@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isInTheClear } from '../base/loopback.ts'
+import { isUnencryptedRemote } from '../base/loopback.ts'
 import { secretRef } from '../contract/fields.ts'
 
 /** Returns a schema of a map of keys; if absent or empty, every key has its default. */
@@ -10,22 +10,22 @@ export function block<S extends z.ZodRawShape>(shape: S) {
 
 /** Returns a schema of a whole number, or of its text, as a placeholder expands to. */
 export function integer(min: number, max: number) {
-  return z.preprocess(numberOf, z.int().min(min).max(max))
+  return z.preprocess(parseNumber, z.int().min(min).max(max))
 }
 
 /** True or false, or its text, as a placeholder expands to. */
-export const flag = z.preprocess(booleanOf, z.boolean())
+export const configFlag = z.preprocess(parseBoolean, z.boolean())
 
-function numberOf(value: unknown): unknown {
+function parseNumber(value: unknown): unknown {
   return typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value
 }
 
-function booleanOf(value: unknown): unknown {
+function parseBoolean(value: unknown): unknown {
   if (value === 'true') return true
   return value === 'false' ? false : value
 }
 
-export const filled = z.string().min(1, 'must not be empty')
+export const nonEmptyText = z.string().min(1, 'must not be empty')
 
 /** URL without user information, because that would be a secret in plain text. */
 export const webUrl = z.string().refine(isWebUrl, 'must be an http(s) URL without user information')
@@ -38,7 +38,7 @@ export function isWebUrl(text: string): boolean {
 
 /** URL whose responses cannot be changed in transit: https, or http that crosses no network. */
 export const safeUrl = webUrl.refine(
-  text => !isWebUrl(text) || !isInTheClear(new URL(text)),
+  text => !isWebUrl(text) || !isUnencryptedRemote(new URL(text)),
   'must be an https URL, as http is believed on this machine only',
 )
 
@@ -53,7 +53,7 @@ export const issuerUrl = safeUrl.refine(
 )
 
 /** Secret reference that the runtime itself resolves at startup. */
-export const ownRef = secretRef.refine(
+export const runtimeSecretRef = secretRef.refine(
   text => !text.startsWith('astra-cli:'),
   'must be a secret reference: env:NAME or file:/absolute/path',
 )
@@ -65,14 +65,14 @@ function isPlainPath(text: string): boolean {
 }
 
 /** Path on this origin, with or without a query. */
-export const ownPath = z.string().refine(isPlainPath, 'must be a path on this origin, such as /')
+export const localPath = z.string().refine(isPlainPath, 'must be a path on this origin, such as /')
 
 /**
  * Redirect URI for the identity provider.
  *
  * @see RFC 6749 3.1.2: no fragment
  */
-export const callback = z
+export const redirectUri = z
   .string()
   .refine(
     text => !/[?#]/.test(text) && (isPlainPath(text) || (isWebUrl(text) && new URL(text).href === text)),
@@ -98,7 +98,7 @@ export const cookieName = z
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a cookie name: letters, digits, - and _')
   .max(cookieNameCharsMax, `must have at most ${cookieNameCharsMax} characters`)
   .refine(
-    name => hasCookiePrefix(name) || !cookiePrefixes.some(prefix => begins(name, prefix)),
+    name => hasCookiePrefix(name) || !cookiePrefixes.some(prefix => hasNamePrefix(name, prefix)),
     `must write a prefix as it is: ${cookiePrefixes.join(' or ')}`,
   )
 
@@ -107,11 +107,11 @@ export function hasCookiePrefix(name: string): boolean {
   return cookiePrefixes.some(prefix => name.startsWith(prefix))
 }
 
-function begins(name: string, prefix: string): boolean {
+function hasNamePrefix(name: string, prefix: string): boolean {
   return name.toLowerCase().startsWith(prefix.toLowerCase())
 }
 
-export const origin = webUrl.refine(
+export const publicOrigin = webUrl.refine(
   text => URL.canParse(text) && `${new URL(text).origin}/` === new URL(text).href,
   'must be an origin: scheme, host and port, no path',
 )
@@ -121,7 +121,7 @@ export const hostName = z
   .regex(/^(?!-)[A-Za-z0-9_.-]+$|^\[[0-9A-Fa-f:.]+\]$/, 'must be a host name or an IP address')
 
 /** IP address or CIDR, such as `10.1.2.3` or `fd00::/8`. */
-export const network = z.string().refine(isNetwork, 'must be an IP address or a CIDR')
+export const ipNetwork = z.string().refine(isNetwork, 'must be an IP address or a CIDR')
 
 function isNetwork(text: string): boolean {
   const [address = '', bits, ...rest] = text.split('/')
@@ -131,7 +131,7 @@ function isNetwork(text: string): boolean {
 }
 
 /** Endpoint: a URL, a host with or without a port, or a network. */
-export const endpoint = z
+export const allowedEndpoint = z
   .string()
   .refine(
     text =>

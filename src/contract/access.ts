@@ -30,7 +30,7 @@ export type RootAccess =
   | { readonly kind: 'setup' }
 
 /** An additional required scope that depends on the validated body. */
-export interface Raise {
+export interface ScopeRaise {
   readonly when: BodyTest
   readonly scope: Scope
 }
@@ -51,7 +51,7 @@ export type WorkspaceAccess =
       readonly scope: Scope
       /** Alternative scope that is also sufficient. */
       readonly or?: Scope
-      readonly raise?: Raise
+      readonly raise?: ScopeRaise
     }
   /** Access to the workspace for records of the caller; one of two scopes for records of others. */
   | {
@@ -64,12 +64,12 @@ export type WorkspaceAccess =
 
 export type Access = RootAccess | WorkspaceAccess
 
-export const open = { kind: 'open' } as const satisfies RootAccess
+export const openToAll = { kind: 'open' } as const satisfies RootAccess
 export const anyCaller = { kind: 'anyCaller' } as const satisfies RootAccess
 export const signedIn = { kind: 'signedIn' } as const satisfies RootAccess
 export const platform = { kind: 'platform' } as const satisfies RootAccess
 export const operator = { kind: 'operator' } as const satisfies RootAccess
-export const settingUp = { kind: 'setup' } as const satisfies RootAccess
+export const setupOnly = { kind: 'setup' } as const satisfies RootAccess
 export const owner = { kind: 'owner' } as const satisfies RootAccess
 
 /** Requires only access to the workspace. `covers` is the read scope shown for the route. */
@@ -78,7 +78,7 @@ export function member(covers: Scope | null): WorkspaceAccess {
 }
 
 /** A rule that requires a scope. Its methods extend it. */
-interface Needs extends Extract<WorkspaceAccess, { kind: 'needs' }> {
+interface ScopeRule extends Extract<WorkspaceAccess, { kind: 'needs' }> {
   /** Also requires `more` for bodies that match the test. */
   and(when: BodyTest, more: Scope): WorkspaceAccess
   /** Accepts `other` instead of the scope. */
@@ -86,7 +86,7 @@ interface Needs extends Extract<WorkspaceAccess, { kind: 'needs' }> {
 }
 
 /** Requires a scope. */
-export function needs(scope: Scope): Needs {
+export function needs(scope: Scope): ScopeRule {
   const rule = { kind: 'needs', covers: scope, scope } as const
   return {
     ...rule,
@@ -96,11 +96,11 @@ export function needs(scope: Scope): Needs {
 }
 
 /** Requires access to the workspace for records of the caller, and one of two scopes for records of others. */
-export function own(covers: Scope, scope: Scope, or: Scope): WorkspaceAccess {
+export function ownRecords(covers: Scope, scope: Scope, or: Scope): WorkspaceAccess {
   return { kind: 'own', covers, scope, or }
 }
 
 /** Matches a body in which one of some fields differs from the stored value. */
-export function changes(...fields: readonly string[]): BodyTest {
+export function changesAnyOf(...fields: readonly string[]): BodyTest {
   return { describes: `changes ${fields.join(' or ')}`, fields }
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { anyCaller, member, needs } from './access.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, textUpTo, timestamp } from './fields.ts'
+import { boundedText, isoTimestamp, optionalTextUpTo } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { optionalSampling, sampling } from './sampling.ts'
 
@@ -16,10 +16,10 @@ export type ToolPermission = (typeof toolPermissions)[number]
  */
 const ToolRule = z.strictObject({
   permission: z.enum(toolPermissions),
-  afterReading: z
-    .enum(toolPermissions)
-    .optional()
-    .meta({ description: 'at least as strict; left out, it asks where `permission` allows' }),
+  afterReading: z.enum(toolPermissions).optional().meta({
+    description:
+      'permission after the turn has read documents or tool results; at least as strict as `permission`; if left out, `allow` becomes `ask`',
+  }),
 })
 
 /** Rules by tool ID, or by prefix and `*`. The longest match applies. */
@@ -34,22 +34,22 @@ export const Agent = z
     description: z.string().nullable(),
     systemPrompt: z.string().nullable(),
     userPrompt: z.string().nullable(),
-    llmServiceId: z.uuid().nullable().meta({ description: 'null is the chat provider of the runtime' }),
+    llmServiceId: z.uuid().nullable().meta({ description: 'null uses the chat provider of the runtime' }),
     knowledgeBaseIds: z.array(z.uuid()),
-    toolIds: z.array(z.string()).meta({ description: 'empty is every built-in tool, and no other' }),
+    toolIds: z.array(z.string()).meta({ description: 'if empty, all built-in tools and no others' }),
     rerankEnabled: z.boolean(),
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),
     toolRules: ToolRules.optional().meta({ description: 'left out, all tools of the agent are allowed' }),
     ...optionalSampling,
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'Agent' })
 export type Agent = z.output<typeof Agent>
 
 /** Sorted IDs without duplicates. */
-export const knowledgeBaseIds = z.array(z.uuid()).max(limits.idsPerList).transform(sortedSet)
+export const sortedKnowledgeBaseIds = z.array(z.uuid()).max(limits.idsPerList).transform(sortedSet)
 const toolIds = z.array(boundedText(limits.toolIdChars)).max(limits.idsPerList).transform(sortedSet)
 
 function sortedSet(entries: string[]): string[] {
@@ -58,11 +58,11 @@ function sortedSet(entries: string[]): string[] {
 
 const changeable = {
   name: boundedText(limits.agentNameChars),
-  description: textUpTo(limits.agentDescriptionChars),
-  systemPrompt: textUpTo(limits.agentPromptChars),
-  userPrompt: textUpTo(limits.agentPromptChars),
+  description: optionalTextUpTo(limits.agentDescriptionChars),
+  systemPrompt: optionalTextUpTo(limits.agentPromptChars),
+  userPrompt: optionalTextUpTo(limits.agentPromptChars),
   llmServiceId: z.uuid().nullable(),
-  knowledgeBaseIds,
+  knowledgeBaseIds: sortedKnowledgeBaseIds,
   toolIds,
   rerankEnabled: z.boolean(),
   rerankingServiceId: z.uuid().nullable(),
@@ -88,7 +88,7 @@ const AgentCreate = z.object({
   systemPrompt: changeable.systemPrompt.default(null),
   userPrompt: changeable.userPrompt.default(null),
   llmServiceId: changeable.llmServiceId.default(null),
-  knowledgeBaseIds: knowledgeBaseIds.default([]),
+  knowledgeBaseIds: sortedKnowledgeBaseIds.default([]),
   toolIds: toolIds.default([]),
   rerankEnabled: changeable.rerankEnabled.default(false),
   rerankingServiceId: changeable.rerankingServiceId.default(null),
@@ -154,7 +154,7 @@ export const agents = {
     summary: 'List agents',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(Agent) },
+    replies: { 200: pageOfItems(Agent) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({

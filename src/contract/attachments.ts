@@ -1,10 +1,10 @@
 import { z } from 'zod'
-import { member, own } from './access.ts'
+import { member, ownRecords } from './access.ts'
 import { fileParser } from './documents.ts'
 import type { ErrorCode } from './errors.ts'
-import { timestamp } from './fields.ts'
+import { isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 export const Attachment = z
@@ -16,7 +16,7 @@ export const Attachment = z
     fileType: z.string(),
     fileSize: z.int().nonnegative().meta({ description: 'size of the file in bytes' }),
     textChars: z.int().positive().meta({ description: 'length of the text in UTF-16 code units' }),
-    createdAt: timestamp,
+    createdAt: isoTimestamp,
   })
   .meta({ id: 'Attachment' })
 export type Attachment = z.output<typeof Attachment>
@@ -43,10 +43,10 @@ export const attachments = {
   list: route({
     method: 'GET',
     path: ofConversation,
-    summary: 'List the attachments of a conversation, the oldest first',
+    summary: 'List the attachments of a conversation',
     access: member('read:chat'),
     query: pageQuery,
-    replies: { 200: page(Attachment) },
+    replies: { 200: pageOfItems(Attachment) },
     errors: [...errors, 'invalid_cursor'],
   }),
   create: route({
@@ -86,7 +86,7 @@ export const attachments = {
     summary: 'Remove an attachment from a conversation',
     description:
       'Removes the file and its text. Answers that cite it stay. The access rule is that of deleting the conversation.',
-    access: own('read:chat', 'write', 'manage'),
+    access: ownRecords('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors: [...errors, 'attachment_not_found', 'conflict'],
   }),

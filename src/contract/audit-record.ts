@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { timestamp } from './fields.ts'
+import { isoTimestamp } from './fields.ts'
 
 /**
  * Actions in the audit trail. Their names never change.
@@ -79,7 +79,7 @@ export type AuditDetails = z.output<typeof auditDetails>
 export const AuditRecord = z
   .object({
     auditId: z.uuid(),
-    at: timestamp,
+    at: isoTimestamp,
     action: z.enum(auditActions),
     outcome: z.enum(['success', 'failure', 'denied']),
     requestId: z.string().nullable(),

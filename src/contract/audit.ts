@@ -2,11 +2,11 @@ import { z } from 'zod'
 import { needs, operator } from './access.ts'
 import { AuditRecord, auditActions } from './audit-record.ts'
 import { timestampInput } from './fields.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 const auditQuery = pageQuery.extend({
-  since: timestampInput.optional().meta({ description: 'records of this moment and later' }),
+  since: timestampInput.optional().meta({ description: 'only records at this time or later' }),
   action: z.enum(auditActions).optional(),
 })
 export type AuditQuery = z.output<typeof auditQuery>
@@ -22,7 +22,7 @@ export const audit = {
     description: streamed,
     access: needs('read:audit').orElse('manage:access'),
     query: auditQuery,
-    replies: { 200: page(AuditRecord) },
+    replies: { 200: pageOfItems(AuditRecord) },
     events: { audit: AuditRecord },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
@@ -33,7 +33,7 @@ export const audit = {
     description: streamed,
     access: operator,
     query: auditQuery,
-    replies: { 200: page(AuditRecord) },
+    replies: { 200: pageOfItems(AuditRecord) },
     events: { audit: AuditRecord },
     errors: ['invalid_cursor'],
   }),

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { open, signedIn } from './access.ts'
-import { timestamp } from './fields.ts'
+import { openToAll, signedIn } from './access.ts'
+import { isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 import { roles, scopes } from './scopes.ts'
@@ -27,10 +27,9 @@ const Me = z.object({
   scopes: z.array(z.enum(scopes)).nullable(),
   expiresAt: z.int().nullable().meta({ description: 'seconds since 1970' }),
   canRefresh: z.boolean(),
-  keyExpiresAt: timestamp
-    .nullable()
-    .optional()
-    .meta({ description: 'when an API key ends, null for never; left out for who calls without one' }),
+  keyExpiresAt: isoTimestamp.nullable().optional().meta({
+    description: 'expiry of the API key, null if it does not expire; absent for callers without an API key',
+  }),
 })
 export type Me = z.output<typeof Me>
 
@@ -106,7 +105,7 @@ export const auth = {
     method: 'GET',
     path: '/auth/config',
     summary: 'List the ways to authenticate',
-    access: open,
+    access: openToAll,
     replies: { 200: AuthConfig },
     errors: [],
   }),
@@ -114,7 +113,7 @@ export const auth = {
     method: 'GET',
     path: '/auth/login',
     summary: 'Start a browser sign-in',
-    access: open,
+    access: openToAll,
     query: z.object({ redirect_after: z.string().optional() }),
     replies: { 302: null },
     errors: [...noSignIn],
@@ -123,7 +122,7 @@ export const auth = {
     method: 'GET',
     path: '/auth/callback',
     summary: 'Complete a browser sign-in',
-    access: open,
+    access: openToAll,
     query: z.object({
       code: z.string().optional(),
       state: z.string().optional(),
@@ -153,7 +152,7 @@ export const auth = {
     method: 'POST',
     path: '/auth/refresh',
     summary: 'Renew a browser session',
-    access: open,
+    access: openToAll,
     replies: { 200: z.object({ ok: z.literal(true), expiresAt: z.int().nullable() }) },
     errors: [
       ...noSignIn,
@@ -167,7 +166,7 @@ export const auth = {
     method: 'POST',
     path: '/auth/logout',
     summary: 'Sign a browser out',
-    access: open,
+    access: openToAll,
     replies: { 200: z.object({ postLogoutPath: z.string() }) },
     errors: ['not_configured'],
   }),
@@ -175,7 +174,7 @@ export const auth = {
     method: 'POST',
     path: '/auth/device/authorize',
     summary: 'Start a device sign-in',
-    access: open,
+    access: openToAll,
     replies: { 200: DeviceAuthorization },
     errors: [...noSignIn, 'device_flow_not_supported', 'device_authorize_failed'],
   }),
@@ -183,7 +182,7 @@ export const auth = {
     method: 'POST',
     path: '/auth/device/token',
     summary: 'Poll for the tokens of a device',
-    access: open,
+    access: openToAll,
     body: oauthBody(z.object({ device_code: z.string().min(1) })),
     replies: { 200: DeviceTokens },
     errors: [
@@ -198,7 +197,7 @@ export const auth = {
     method: 'POST',
     path: '/auth/device/refresh',
     summary: 'Renew the tokens of a device',
-    access: open,
+    access: openToAll,
     body: oauthBody(z.object({ refresh_token: z.string().min(1) })),
     replies: { 200: DeviceTokens },
     errors: [

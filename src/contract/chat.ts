@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { member } from './access.ts'
 import { Message } from './conversations.ts'
 import type { ErrorCode } from './errors.ts'
-import { timestamp } from './fields.ts'
+import { isoTimestamp } from './fields.ts'
 import { ImageInput } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
@@ -13,10 +13,10 @@ const MessageSend = z.object({
     description:
       'Images for a model that reads them: PNG, JPEG, GIF or WebP. A message that `replaces` another one does not take over its images.',
   }),
-  approvals: z
-    .boolean()
-    .default(false)
-    .meta({ description: 'the sender answers `tool-approval`; else tools that must ask are denied' }),
+  approvals: z.boolean().default(false).meta({
+    description:
+      'true if the sender answers `tool-approval` events; otherwise tools that must ask are denied',
+  }),
   detached: z
     .boolean()
     .default(false)
@@ -24,7 +24,7 @@ const MessageSend = z.object({
   llmServiceId: z
     .uuid()
     .optional()
-    .meta({ description: 'answers this message instead of the service of the agent' }),
+    .meta({ description: 'LLM service for this message, instead of that of the agent' }),
   temperature: z
     .number()
     .min(0)
@@ -65,7 +65,7 @@ export const turnEvents = {
   token: z.object({ delta: z.string() }),
   'token-reset': z.object({}),
   'tool-call': z.object({ toolCalls: z.array(ToolCall) }),
-  'tool-approval': z.object({ approvalId: z.uuid(), toolCall: ToolCall, expiresAt: timestamp }),
+  'tool-approval': z.object({ approvalId: z.uuid(), toolCall: ToolCall, expiresAt: isoTimestamp }),
   'tool-result': z.object({
     toolCallId: z.string(),
     name: z.string(),
@@ -111,7 +111,7 @@ export type Citation = z.output<typeof Citation>
 export const approvalDecisions = ['once', 'always', 'never'] as const
 const Approval = z.object({
   decision: z.enum(approvalDecisions).meta({
-    description: '`always` holds for this tool in this conversation, until its description changes',
+    description: '`always` applies to this tool in this conversation, until its description changes',
   }),
 })
 export type Approval = z.output<typeof Approval>
@@ -145,7 +145,7 @@ export const chat = {
   send: route({
     method: 'POST',
     path: `${ofConversation}/messages`,
-    summary: 'Say something to an agent, and wait for its answer',
+    summary: 'Send a message and wait for the answer',
     access: member('read:chat'),
     body: message,
     replies: { 201: MessagePair },
@@ -154,7 +154,7 @@ export const chat = {
   stream: route({
     method: 'POST',
     path: `${ofConversation}/messages/stream`,
-    summary: 'Say something to an agent, and read its answer as it is made',
+    summary: 'Send a message and stream the answer',
     access: member('read:chat'),
     body: message,
     replies: { 200: 'text/event-stream' },
@@ -185,7 +185,7 @@ export const chat = {
   decide: route({
     method: 'POST',
     path: `${ofConversation}/approvals/:approvalId`,
-    summary: 'Say whether a tool that waits for it may run',
+    summary: 'Approve or deny a tool call',
     description:
       'Only the sender of the message is asked. Who says nothing within 120 seconds has said never.',
     access: member('read:chat'),

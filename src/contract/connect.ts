@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { member } from './access.ts'
-import { timestamp } from './fields.ts'
+import { isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { countQuery } from './page.ts'
 import { route } from './route.ts'
@@ -22,7 +22,7 @@ const Snippet = z
 export type Snippet = z.output<typeof Snippet>
 
 const SnippetQuery = z.object({
-  knowledgeBaseId: z.uuid().optional().meta({ description: 'search this one, instead of all' }),
+  knowledgeBaseId: z.uuid().optional().meta({ description: 'knowledge base to search, instead of all' }),
   apiKeyEnvVar: z
     .string()
     .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be a name of A-Z 0-9 _')
@@ -60,7 +60,7 @@ export type Verification = z.output<typeof Verification>
 /** Tool call received through MCP. */
 export const TrafficEntry = z
   .object({
-    at: timestamp,
+    at: isoTimestamp,
     toolName: z.string(),
     outcome: z.enum(['success', 'failure', 'denied']),
     subjectType: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),

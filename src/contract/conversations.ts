@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { member, own } from './access.ts'
-import { knowledgeBaseIds } from './agents.ts'
+import { member, ownRecords } from './access.ts'
+import { sortedKnowledgeBaseIds } from './agents.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, timestamp } from './fields.ts'
+import { boundedText, isoTimestamp } from './fields.ts'
 import { ImageDescriptor } from './images.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 export const Conversation = z
@@ -15,8 +15,8 @@ export const Conversation = z
     conversationId: z.uuid(),
     title: z.string().nullable().meta({ description: 'derived from the first question if none was given' }),
     knowledgeBaseIds: z.array(z.uuid()),
-    createdAt: timestamp,
-    lastActivityAt: timestamp.meta({ description: 'time of the last question or answer' }),
+    createdAt: isoTimestamp,
+    lastActivityAt: isoTimestamp.meta({ description: 'time of the last question or answer' }),
   })
   .meta({ id: 'Conversation' })
 export type Conversation = z.output<typeof Conversation>
@@ -26,7 +26,7 @@ export const Message = z
     workspaceId: z.uuid(),
     chatId: z.uuid().meta({ description: 'the conversation' }),
     messageId: z.uuid(),
-    messageTs: timestamp,
+    messageTs: isoTimestamp,
     role: z.enum(['user', 'agent', 'system']),
     content: z.string().nullable(),
     tokenCount: z.int().nullable(),
@@ -41,17 +41,23 @@ export type Message = z.output<typeof Message>
 
 const MessageVersion = z.object({
   message: Message.meta({ description: 'the question' }),
-  answer: Message.nullable().meta({ description: 'null if the version has no answer' }),
+  answer: Message.nullable().meta({
+    description:
+      'null if the version has no answer. An answer of more than 20,000 characters is cut, and its `metadata.content_truncated` is `true`.',
+  }),
   isCurrent: z.boolean().meta({ description: 'the version that is in the conversation' }),
 })
 export type MessageVersion = z.output<typeof MessageVersion>
 
-const changeable = { title: boundedText(limits.conversationTitleChars).nullable(), knowledgeBaseIds }
+const changeable = {
+  title: boundedText(limits.conversationTitleChars).nullable(),
+  knowledgeBaseIds: sortedKnowledgeBaseIds,
+}
 
 const ConversationCreate = z.object({
   conversationId: z.uuid().optional(),
   title: changeable.title.default(null),
-  knowledgeBaseIds: knowledgeBaseIds.default([]),
+  knowledgeBaseIds: sortedKnowledgeBaseIds.default([]),
 })
 export type ConversationCreate = z.output<typeof ConversationCreate>
 
@@ -59,13 +65,10 @@ const ConversationPatch = z.strictObject(changeable).partial()
 export type ConversationPatch = z.output<typeof ConversationPatch>
 
 const conversationQuery = pageQuery.extend({
-  q: z
-    .string()
-    .trim()
-    .min(1)
-    .max(limits.conversationSearchChars)
-    .optional()
-    .meta({ description: 'words that the title must contain, in any case and order' }),
+  q: z.string().trim().min(1).max(limits.conversationSearchChars).optional().meta({
+    description:
+      'words that the title, the questions and the answers must contain together, in any case and order; a page can have fewer items than `limit`, even none, and still be followed by others',
+  }),
   sort: z
     .enum(['created', 'activity'])
     .default('created')
@@ -80,19 +83,19 @@ export const conversations = {
   listAll: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/conversations',
-    summary: 'List the conversations of a workspace that the caller may see, the newest first',
+    summary: 'List the conversations of a workspace',
     access: member('read:chat'),
     query: conversationQuery,
-    replies: { 200: page(Conversation) },
+    replies: { 200: pageOfItems(Conversation) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations',
-    summary: 'List the conversations with an agent that the caller may see, the newest first',
+    summary: 'List the conversations with an agent',
     access: member('read:chat'),
     query: conversationQuery,
-    replies: { 200: page(Conversation) },
+    replies: { 200: pageOfItems(Conversation) },
     errors: ['workspace_not_found', 'agent_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -125,7 +128,7 @@ export const conversations = {
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Delete a conversation with its messages and attachments',
-    access: own('read:chat', 'write', 'manage'),
+    access: ownRecords('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors,
   }),
@@ -135,10 +138,10 @@ export const messages = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages',
-    summary: 'List the messages of a conversation, in order',
+    summary: 'List the messages of a conversation',
     access: member('read:chat'),
     query: pageQuery,
-    replies: { 200: page(Message) },
+    replies: { 200: pageOfItems(Message) },
     errors: [...errors, 'invalid_cursor'],
   }),
   show: route({
@@ -161,7 +164,7 @@ export const messages = {
   versions: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/versions',
-    summary: 'List the versions of a question, the oldest first',
+    summary: 'List the versions of a question',
     description:
       'Each message that is sent with `replaces` creates a version of the question. One version is in the conversation. Failed attempts are versions, too.',
     access: member('read:chat'),
@@ -171,7 +174,7 @@ export const messages = {
   select: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
-    summary: 'Go back to a version of a question',
+    summary: 'Select a version of a question',
     description:
       'Puts the version back into the conversation, with all messages that followed it. The version that it replaces is kept in the same way.',
     access: member('read:chat'),

@@ -1,10 +1,16 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { base, embedded, found, json, stored } from './content.ts'
-import { boundedText, metadata, timestamp, timestampInput, underCode, visibleTo } from './fields.ts'
+import {
+  contentErrors,
+  embeddingErrors,
+  knowledgeBaseErrors,
+  knowledgeBasePath,
+  lenientJsonBody,
+} from './content-routes.ts'
+import { boundedText, isoTimestamp, metadata, timestampInput, visibleTo, withErrorCode } from './fields.ts'
 import { Job } from './jobs.ts'
 import { limits } from './limits.ts'
-import { countQuery, page, pageQuery } from './page.ts'
+import { countQuery, pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 const status = z.enum(['pending', 'chunking', 'embedding', 'writing', 'ready', 'failed'])
@@ -20,8 +26,8 @@ export const Document = z
     fileSize: z.int().nullable(),
     contentHash: z.string().nullable(),
     chunkTotal: z.int().nullable(),
-    ingestedAt: timestamp.nullable(),
-    updatedAt: timestamp,
+    ingestedAt: isoTimestamp.nullable(),
+    updatedAt: isoTimestamp,
     status,
     errorMessage: z.string().nullable(),
     metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
@@ -90,7 +96,7 @@ export type IngestInput = z.input<typeof Ingest>
 
 const parsers = ['auto', 'native', 'docling'] as const
 
-export const fileParser = underCode(z.enum(parsers), 'invalid_parser')
+export const fileParser = withErrorCode(z.enum(parsers), 'invalid_parser')
   .default('auto')
   .meta({ type: 'string', enum: [...parsers], default: 'auto' })
 
@@ -102,7 +108,7 @@ export const fileParser = underCode(z.enum(parsers), 'invalid_parser')
 const IngestForm = z.object({
   parser: fileParser,
   metadata: metadata.default({}),
-  chunker: underCode(chunker, 'invalid_chunker')
+  chunker: withErrorCode(chunker, 'invalid_chunker')
     .optional()
     .meta({ type: 'object', description: '`maxChars`, `minChars`, `overlapChars`, as in a JSON ingest' }),
   visibleTo: z
@@ -116,7 +122,7 @@ const IngestForm = z.object({
     .string()
     .default('')
     .transform(text => text === 'true')
-    .meta({ description: 'only the text `true` is a yes' }),
+    .meta({ description: 'only the text `true` means true' }),
 })
 export type IngestForm = z.output<typeof IngestForm>
 
@@ -128,47 +134,47 @@ const asyncQuery = z.object({
   async: z
     .enum(['true', 'false'])
     .optional()
-    .meta({ description: '`true` takes the text in and leaves the rest to a job' }),
+    .meta({ description: '`true` accepts the text and leaves the rest to a job' }),
 })
 
 export const documents = {
   list: route({
     method: 'GET',
-    path: `${base}/documents`,
+    path: `${knowledgeBasePath}/documents`,
     summary: 'List documents',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(Document) },
-    errors: [...found, 'invalid_cursor'],
+    replies: { 200: pageOfItems(Document) },
+    errors: [...knowledgeBaseErrors, 'invalid_cursor'],
   }),
   create: route({
     method: 'POST',
-    path: `${base}/documents`,
+    path: `${knowledgeBasePath}/documents`,
     summary: 'Register a document without content',
     access: needs('write:ingest'),
-    body: { ...json, schema: DocumentCreate },
+    body: { ...lenientJsonBody, schema: DocumentCreate },
     replies: { 201: Document },
-    errors: [...found, 'conflict', 'invalid_metadata', 'invalid_visible_to'],
+    errors: [...knowledgeBaseErrors, 'conflict', 'invalid_metadata', 'invalid_visible_to'],
   }),
   show: route({
     method: 'GET',
-    path: `${base}/documents/:documentId`,
+    path: `${knowledgeBasePath}/documents/:documentId`,
     summary: 'Show a document',
     access: member('read:content'),
     replies: { 200: Document },
-    errors: [...found, 'document_not_found'],
+    errors: [...knowledgeBaseErrors, 'document_not_found'],
   }),
   update: route({
     method: 'PATCH',
-    path: `${base}/documents/:documentId`,
+    path: `${knowledgeBasePath}/documents/:documentId`,
     summary: 'Change a document',
     access: needs('write:ingest'),
-    body: { ...json, schema: DocumentPatch },
+    body: { ...lenientJsonBody, schema: DocumentPatch },
     replies: { 200: Document },
     errors: [
-      ...found,
-      ...stored,
-      ...embedded,
+      ...knowledgeBaseErrors,
+      ...contentErrors,
+      ...embeddingErrors,
       'document_not_found',
       'invalid_metadata',
       'invalid_visible_to',
@@ -177,20 +183,20 @@ export const documents = {
   }),
   delete: route({
     method: 'DELETE',
-    path: `${base}/documents/:documentId`,
+    path: `${knowledgeBasePath}/documents/:documentId`,
     summary: 'Delete a document and its chunks',
     access: needs('write:ingest'),
     replies: { 204: null },
-    errors: [...found, ...stored, 'document_not_found'],
+    errors: [...knowledgeBaseErrors, ...contentErrors, 'document_not_found'],
     audit: 'document.delete',
   }),
   bulkDelete: route({
     method: 'POST',
-    path: `${base}/documents/bulk-delete`,
+    path: `${knowledgeBasePath}/documents/bulk-delete`,
     summary: 'Delete several documents',
     access: needs('write:ingest'),
     body: {
-      ...json,
+      ...lenientJsonBody,
       schema: z.object({ documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete) }),
     },
     replies: {
@@ -199,12 +205,12 @@ export const documents = {
         failed: z.array(z.object({ documentId: z.string(), code: z.string(), message: z.string() })),
       }),
     },
-    errors: [...found, ...stored],
+    errors: [...knowledgeBaseErrors, ...contentErrors],
     audit: 'document.delete',
   }),
   chunks: route({
     method: 'GET',
-    path: `${base}/documents/:documentId/chunks`,
+    path: `${knowledgeBasePath}/documents/:documentId/chunks`,
     summary: 'List the chunks of a document',
     description:
       'Returns chunks in document order. If there are more, the response header `X-Next-Cursor` holds the cursor of the next page.',
@@ -214,20 +220,26 @@ export const documents = {
       cursor: z.string().min(1).optional(),
     }),
     replies: { 200: z.array(Chunk) },
-    errors: [...found, ...stored, 'document_not_found', 'invalid_cursor', 'list_records_not_supported'],
+    errors: [
+      ...knowledgeBaseErrors,
+      ...contentErrors,
+      'document_not_found',
+      'invalid_cursor',
+      'list_records_not_supported',
+    ],
   }),
   ingest: route({
     method: 'POST',
-    path: `${base}/ingest`,
+    path: `${knowledgeBasePath}/ingest`,
     summary: 'Ingest a text',
     access: needs('write:ingest'),
     query: asyncQuery,
-    body: { ...json, schema: Ingest, limitBytes: limits.ingestBodyBytes },
+    body: { ...lenientJsonBody, schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 201: Ingested, 202: Enqueued, 200: Existing },
     errors: [
-      ...found,
-      ...stored,
-      ...embedded,
+      ...knowledgeBaseErrors,
+      ...contentErrors,
+      ...embeddingErrors,
       'conflict',
       'invalid_metadata',
       'invalid_visible_to',
@@ -236,7 +248,7 @@ export const documents = {
   }),
   ingestFile: route({
     method: 'POST',
-    path: `${base}/ingest/file`,
+    path: `${knowledgeBasePath}/ingest/file`,
     summary: 'Ingest a file',
     description:
       'Extracts the text of a file and ingests it. Send the file with its name in the part `file`; `metadata`, `chunker` and `visibleTo` hold JSON.',
@@ -252,9 +264,9 @@ export const documents = {
     },
     replies: { 201: Ingested, 202: Enqueued, 200: Existing },
     errors: [
-      ...found,
-      ...stored,
-      ...embedded,
+      ...knowledgeBaseErrors,
+      ...contentErrors,
+      ...embeddingErrors,
       'invalid_multipart',
       'missing_file',
       'empty_file',
@@ -271,13 +283,13 @@ export const documents = {
   }),
   ingestBatch: route({
     method: 'POST',
-    path: `${base}/ingest/batch`,
+    path: `${knowledgeBasePath}/ingest/batch`,
     summary: 'Ingest many texts in one stream',
     description:
       'Send one ingest body per line. The response has one line per text in the same order: `{"line", "status", …}` with the body that a single ingest returns.',
     access: needs('write:ingest'),
     body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 200: 'application/x-ndjson' },
-    errors: [...found, ...stored],
+    errors: [...knowledgeBaseErrors, ...contentErrors],
   }),
 }

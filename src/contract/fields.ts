@@ -24,7 +24,7 @@ export function boundedText(max: number) {
 }
 
 /** Returns a schema for text of at most `max` UTF-16 code units, or null. */
-export function textUpTo(max: number) {
+export function optionalTextUpTo(max: number) {
   return z
     .string()
     .refine(text => text.length <= max, `must be at most ${max} characters long`)
@@ -32,7 +32,7 @@ export function textUpTo(max: number) {
     .nullable()
 }
 
-export const timestamp = z.iso.datetime({ precision: 3 })
+export const isoTimestamp = z.iso.datetime({ precision: 3 })
 
 /** Date and time in UTC, as sent by a client. */
 export const timestampInput = z.iso.datetime().transform(text => new Date(text).toISOString())
@@ -48,18 +48,18 @@ export const secretRef = z
     'must be a secret reference: env:NAME or file:/absolute/path',
   )
 
-type Scalar = string | number | boolean | null
+type MetadataValue = string | number | boolean | null
 
 function issueCode(code: ErrorCode) {
   return { code }
 }
 
-function isScalar(value: unknown): value is Scalar {
+function isScalar(value: unknown): value is MetadataValue {
   return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
 }
 
 /** Returns a schema that reports invalid values with its own error code. */
-export function underCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
+export function withErrorCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
   return z.unknown().transform((value, context): z.output<S> => {
     const result = schema.safeParse(value)
     if (result.success) return result.data
@@ -88,7 +88,7 @@ function refuseReserved(map: object, context: z.RefinementCtx): boolean {
  * @see docs/requirements.md#S7.3-07
  */
 export const metadata = z
-  .custom<Record<string, Scalar>>(
+  .custom<Record<string, MetadataValue>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),
     {
       error: 'must be an object of scalar values',

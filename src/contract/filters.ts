@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { boundedText, filter, textUpTo, timestamp } from './fields.ts'
+import { boundedText, filter, isoTimestamp, optionalTextUpTo } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 export const KnowledgeFilter = z
@@ -13,15 +13,15 @@ export const KnowledgeFilter = z
     name: z.string(),
     description: z.string().nullable(),
     filter,
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'KnowledgeFilter' })
 export type KnowledgeFilter = z.output<typeof KnowledgeFilter>
 
 const changeable = {
   name: boundedText(limits.nameChars),
-  description: textUpTo(limits.descriptionChars),
+  description: optionalTextUpTo(limits.descriptionChars),
   filter: filter
     .refine(
       condition => JSON.stringify(condition).length <= limits.savedFilterChars,
@@ -52,7 +52,7 @@ export const filters = {
     summary: 'List saved filters',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(KnowledgeFilter) },
+    replies: { 200: pageOfItems(KnowledgeFilter) },
     errors: [...found, 'invalid_cursor'],
   }),
   create: route({

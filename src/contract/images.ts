@@ -57,7 +57,7 @@ export type ImageDescriptor = z.output<typeof ImageDescriptor>
 const dataUrl = /^data:([a-z]+\/[a-z]+);base64,/
 
 /** Returns the image in a data URL, unchecked; undefined for other URLs. */
-export function imageInUrl(url: string): { mediaType: string; data: string } | undefined {
+export function parseImageUrl(url: string): { mediaType: string; data: string } | undefined {
   const [prefix, mediaType] = dataUrl.exec(url) ?? []
   return prefix === undefined ? undefined : { mediaType: mediaType!, data: url.slice(prefix.length) }
 }

@@ -22,7 +22,13 @@ import { protectedResources } from './protected-resource.ts'
 import { records } from './records.ts'
 import { secretReleases } from './releases.ts'
 import type { Topic } from './route.ts'
-import { chunkers, chunkingServices, embeddingServices, llmServices, rerankingServices } from './services.ts'
+import {
+  chunkerRoutes,
+  chunkingServices,
+  embeddingServices,
+  llmServices,
+  rerankingServices,
+} from './services.ts'
 import { setup } from './setup.ts'
 import { workspaces } from './workspaces.ts'
 
@@ -40,7 +46,7 @@ export const api = {
   audit,
   principals,
   policy,
-  chunkers,
+  chunkers: chunkerRoutes,
   chunkingServices,
   embeddingServices,
   rerankingServices,

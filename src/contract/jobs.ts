@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { timestamp } from './fields.ts'
-import { page, pageQuery } from './page.ts'
+import { isoTimestamp } from './fields.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 export const Job = z
@@ -16,8 +16,8 @@ export const Job = z
     total: z.int().nullable().meta({ description: 'null until the text is cut into chunks' }),
     result: z.object({ chunks: z.int() }).nullable(),
     errorMessage: z.string().nullable(),
-    createdAt: timestamp,
-    updatedAt: timestamp.meta({ description: 'strictly increases with each change' }),
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp.meta({ description: 'strictly increases with each change' }),
   })
   .meta({ id: 'Job' })
 export type Job = z.output<typeof Job>
@@ -35,7 +35,7 @@ export const jobs = {
     summary: 'List jobs',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(Job) },
+    replies: { 200: pageOfItems(Job) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   show: route({

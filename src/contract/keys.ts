@@ -1,10 +1,10 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { boundedText, principalId, timestamp, timestampInput } from './fields.ts'
+import { boundedText, isoTimestamp, principalId, timestampInput } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
-import { inOrder, roles, scopes, scopesOfRole } from './scopes.ts'
+import { roles, scopes, scopesOfRole, sortScopes } from './scopes.ts'
 
 export const ApiKey = z
   .object({
@@ -15,10 +15,10 @@ export const ApiKey = z
     role: z.enum(roles).nullable().meta({ description: 'set when the scopes are exactly those of a role' }),
     scopes: z.array(z.enum(scopes)).min(1),
     principalId: z.string().nullable(),
-    createdAt: timestamp,
-    lastUsedAt: timestamp.nullable(),
-    revokedAt: timestamp.nullable(),
-    expiresAt: timestamp.nullable(),
+    createdAt: isoTimestamp,
+    lastUsedAt: isoTimestamp.nullable(),
+    revokedAt: isoTimestamp.nullable(),
+    expiresAt: isoTimestamp.nullable(),
   })
   .meta({ id: 'ApiKey' })
 export type ApiKey = z.output<typeof ApiKey>
@@ -35,7 +35,7 @@ const ApiKeyCreate = z
     principalId: principalId.nullable().optional(),
   })
   .superRefine(({ role, scopes: named }, context) => {
-    if (role && named && inOrder(named).join() !== scopesOfRole[role].join())
+    if (role && named && sortScopes(named).join() !== scopesOfRole[role].join())
       context.addIssue({
         code: 'custom',
         path: ['scopes'],
@@ -44,7 +44,7 @@ const ApiKeyCreate = z
   })
   .transform(({ role, scopes: named, ...rest }) => ({
     ...rest,
-    scopes: inOrder(named ?? (role ? scopesOfRole[role] : legacyScopes)),
+    scopes: sortScopes(named ?? (role ? scopesOfRole[role] : legacyScopes)),
   }))
 export type ApiKeyCreate = z.output<typeof ApiKeyCreate>
 
@@ -54,7 +54,7 @@ const ApiKeyRotate = z.object({
     .min(0)
     .max(limits.keyGraceSeconds)
     .default(limits.keyGraceSecondsDefault)
-    .meta({ description: 'for how long the old token still works' }),
+    .meta({ description: 'time during which the old token keeps working' }),
 })
 export type ApiKeyRotate = z.output<typeof ApiKeyRotate>
 
@@ -68,7 +68,7 @@ export const apiKeys = {
     summary: 'List API keys',
     access: needs('manage:keys'),
     query: pageQuery,
-    replies: { 200: page(ApiKey) },
+    replies: { 200: pageOfItems(ApiKey) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({

@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { changes, member, needs } from './access.ts'
-import { boundedText, filter, textUpTo, timestamp, vector } from './fields.ts'
+import { changesAnyOf, member, needs } from './access.ts'
+import { boundedText, filter, isoTimestamp, optionalTextUpTo, vector } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
-const Lexical = z.object({
+const LexicalSettings = z.object({
   enabled: z.boolean(),
   analyzer: z.string().nullable(),
   options: z.record(z.string(), z.string()),
@@ -24,37 +24,37 @@ export const KnowledgeBase = z
     language: z.string().nullable(),
     vectorCollection: z.string().nullable(),
     owned: z.boolean(),
-    lexical: Lexical,
+    lexical: LexicalSettings,
     policyDsl: z.string().nullable(),
     policyEnabled: z.boolean(),
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'KnowledgeBase' })
 export type KnowledgeBase = z.output<typeof KnowledgeBase>
 
 /** State of the built-in embedder of a knowledge base. */
-export const Embedder = z
+export const EmbedderState = z
   .object({
-    version: z.string().meta({ description: 'name of the vector space that is in force' }),
+    version: z.string().meta({ description: 'name of the current vector space' }),
     state: z.enum(['placeholder', 'fitting', 'ready']),
-    fittedChunks: z.int().meta({ description: 'chunks that the space was fitted on' }),
+    fittedChunks: z.int().meta({ description: 'number of chunks that the space was fitted to' }),
     chunks: z.int(),
   })
   .meta({ id: 'Embedder' })
-export type Embedder = z.output<typeof Embedder>
+export type EmbedderState = z.output<typeof EmbedderState>
 
-const Shown = KnowledgeBase.extend({ embedder: Embedder.optional() })
+const ShownKnowledgeBase = KnowledgeBase.extend({ embedder: EmbedderState.optional() })
 
 /** Queries to a remote database. Always empty for the embedded store. */
 const queries = { astraQueries: z.array(z.unknown()) }
 
 const changeable = {
-  description: textUpTo(limits.descriptionChars),
+  description: optionalTextUpTo(limits.descriptionChars),
   status: z.enum(['active', 'draft', 'deprecated']),
   rerankingServiceId: z.uuid().nullable(),
   language: z.string().nullable(),
-  lexical: Lexical,
+  lexical: LexicalSettings,
 }
 
 const KnowledgeBaseCreate = z.object({
@@ -70,7 +70,7 @@ const KnowledgeBaseCreate = z.object({
   language: changeable.language.default(null),
   vectorCollection: z.string().nullable().optional(),
   attach: z.boolean().default(false),
-  lexical: Lexical.optional(),
+  lexical: LexicalSettings.optional(),
 })
 export type KnowledgeBaseCreate = z.output<typeof KnowledgeBaseCreate>
 
@@ -80,7 +80,7 @@ const KnowledgeBasePatch = z
 export type KnowledgeBasePatch = z.output<typeof KnowledgeBasePatch>
 
 /** Collection of the store that a knowledge base can use. */
-export const Adoptable = z
+export const AdoptableCollection = z
   .object({
     name: z.string(),
     vectorDimension: z.int().positive(),
@@ -88,12 +88,12 @@ export const Adoptable = z
     vectorService: z.object({ provider: z.string(), modelName: z.string() }).nullable(),
     lexicalEnabled: z.boolean(),
     rerankEnabled: z.boolean(),
-    attached: z.boolean().meta({ description: 'a knowledge base of this workspace has it' }),
+    attached: z.boolean().meta({ description: 'true if a knowledge base of this workspace uses it' }),
   })
   .meta({ id: 'Adoptable' })
-export type Adoptable = z.output<typeof Adoptable>
+export type AdoptableCollection = z.output<typeof AdoptableCollection>
 
-export const Hit = z
+export const SearchHit = z
   .object({
     id: z.string(),
     score: z.number(),
@@ -105,7 +105,7 @@ export const Hit = z
     vector: z.array(z.number()).optional(),
   })
   .meta({ id: 'Hit' })
-export type Hit = z.output<typeof Hit>
+export type SearchHit = z.output<typeof SearchHit>
 
 const searchFields = {
   vector: vector.optional(),
@@ -114,7 +114,8 @@ const searchFields = {
   filter: filter.optional(),
   includeEmbeddings: z.boolean().default(false),
   includeCoverage: z.boolean().optional().meta({
-    description: "add to each hit the share of the question's words that it holds, from 0 to 1; needs text",
+    description:
+      "adds `coverage` to each hit: the share of the question's words that it contains, from 0 to 1; needs `text`",
   }),
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({
@@ -125,7 +126,7 @@ const searchFields = {
     .boolean()
     .optional()
     .meta({ description: 'rank the hits again by fusion with their lexical ranks' }),
-  knowledgeFilterId: z.uuid().optional().meta({ description: 'a saved filter, which has to hold as well' }),
+  knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that must match as well' }),
 }
 
 const exactlyOne = 'send exactly one of text and vector'
@@ -133,8 +134,8 @@ function hasOne({ text, vector }: { text?: unknown; vector?: unknown }): boolean
   return (text === undefined) !== (vector === undefined)
 }
 
-const Search = z.object(searchFields).refine(hasOne, exactlyOne)
-export type Search = z.output<typeof Search>
+const SearchRequest = z.object(searchFields).refine(hasOne, exactlyOne)
+export type SearchRequest = z.output<typeof SearchRequest>
 
 const SearchMany = z
   .object({
@@ -144,25 +145,25 @@ const SearchMany = z
       .min(1)
       .max(limits.knowledgeBasesPerSearch)
       .optional()
-      .meta({ description: 'which ones to search; all of the workspace when left out' }),
+      .meta({ description: 'knowledge bases to search; if left out, all of the workspace' }),
   })
   .refine(hasOne, exactlyOne)
 export type SearchMany = z.output<typeof SearchMany>
 
-const HitOfBase = Hit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
-export type HitOfBase = z.output<typeof HitOfBase>
+const KnowledgeBaseHit = SearchHit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
+export type KnowledgeBaseHit = z.output<typeof KnowledgeBaseHit>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
 const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
 /** Error codes of any request to the store of a workspace. */
-export const storeFaults = [
+export const storeErrors = [
   'driver_unavailable',
   'workspace_misconfigured',
   'data_api_error',
   'data_api_unavailable',
 ] as const
-const searchFaults = [
-  ...storeFaults,
+const searchErrors = [
+  ...storeErrors,
   'knowledge_filter_not_found',
   'collection_unavailable',
   'dimension_mismatch',
@@ -186,7 +187,7 @@ export const kb = {
     summary: 'List knowledge bases',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(KnowledgeBase) },
+    replies: { 200: pageOfItems(KnowledgeBase) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -212,7 +213,7 @@ export const kb = {
       'dimension_mismatch',
       'vectorize_service_mismatch',
       'conflict',
-      ...storeFaults,
+      ...storeErrors,
     ],
     audit: 'kb.create',
   }),
@@ -221,14 +222,14 @@ export const kb = {
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Show a knowledge base',
     access: member('read:content'),
-    replies: { 200: Shown },
-    errors: [...found, ...storeFaults, 'collection_unavailable'],
+    replies: { 200: ShownKnowledgeBase },
+    errors: [...found, ...storeErrors, 'collection_unavailable'],
   }),
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Change a knowledge base',
-    access: needs('write:kb').and(changes(...policyFields), 'manage:access'),
+    access: needs('write:kb').and(changesAnyOf(...policyFields), 'manage:access'),
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
     errors: [...found, 'reranking_service_not_found', 'conflict'],
@@ -240,7 +241,7 @@ export const kb = {
     summary: 'Delete a knowledge base and its documents',
     access: needs('write:kb'),
     replies: { 204: null },
-    errors: [...found, ...storeFaults],
+    errors: [...found, ...storeErrors],
     audit: 'kb.delete',
   }),
   search: route({
@@ -249,9 +250,9 @@ export const kb = {
     summary: 'Search a knowledge base',
     description: sharedScale,
     access: member('read:content'),
-    body: { ...json, mode: 'lenient', schema: Search },
-    replies: { 200: z.array(Hit) },
-    errors: [...found, ...searchFaults],
+    body: { ...json, mode: 'lenient', schema: SearchRequest },
+    replies: { 200: z.array(SearchHit) },
+    errors: [...found, ...searchErrors],
   }),
   searchMany: route({
     method: 'POST',
@@ -260,15 +261,15 @@ export const kb = {
     description: `${sharedScale} Each knowledge base ranks its own passages. The lists are merged by how much of the question their best passages cover. To use a saved filter, name its knowledge base alone.`,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchMany },
-    replies: { 200: z.array(HitOfBase) },
-    errors: [...found, ...searchFaults],
+    replies: { 200: z.array(KnowledgeBaseHit) },
+    errors: [...found, ...searchErrors],
   }),
   adoptable: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/adoptable-collections',
     summary: 'List collections that can be attached',
     access: member('read:content'),
-    replies: { 200: z.object({ items: z.array(Adoptable) }) },
-    errors: ['workspace_not_found', ...storeFaults],
+    replies: { 200: z.object({ items: z.array(AdoptableCollection) }) },
+    errors: ['workspace_not_found', ...storeErrors],
   }),
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, secretRef, timestamp } from './fields.ts'
+import { boundedText, isoTimestamp, secretRef } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { endpointUrl } from './services/fields.ts'
 
@@ -36,7 +36,7 @@ const fields = {
       `must be at most ${limits.idsPerList} names of at most ${limits.toolIdChars} characters`,
     )
     .nullable()
-    .meta({ description: 'null is all that it offers, an empty list none' }),
+    .meta({ description: 'null allows all tools of the server; an empty list allows none' }),
 }
 
 export const McpServer = z
@@ -44,8 +44,8 @@ export const McpServer = z
     workspaceId: z.uuid(),
     mcpServerId: z.uuid(),
     ...fields,
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'McpServer' })
 export type McpServer = z.output<typeof McpServer>
@@ -85,7 +85,7 @@ const McpTest = z.object({
   toolCount: z.int(),
   tools: z
     .array(z.string())
-    .meta({ description: 'names of what it offers, sorted; `allowedTools` is not applied' }),
+    .meta({ description: 'names of its tools, sorted; `allowedTools` is not applied' }),
   latencyMs: z.int(),
   error: z.object({ code: z.enum(mcpFailureCodes), message: z.string() }).nullable(),
 })
@@ -104,7 +104,7 @@ const McpServerTool = z
         'agents are given accepted tools only; `changed` is not what was accepted, `gone` is not offered any more',
     }),
     acceptedDescription: z.string().nullable(),
-    allowed: z.boolean().meta({ description: '`allowedTools` of the server lets agents call it' }),
+    allowed: z.boolean().meta({ description: 'true if `allowedTools` of the server lets agents call it' }),
   })
   .meta({ id: 'McpServerTool' })
 export type McpServerTool = z.output<typeof McpServerTool>
@@ -136,7 +136,7 @@ export type SignInBegin = z.output<typeof SignInBegin>
 const PendingSignIn = z.object({
   authorizationUrl: z.string(),
   state: z.string(),
-  expiresAt: timestamp,
+  expiresAt: isoTimestamp,
 })
 export type PendingSignIn = z.output<typeof PendingSignIn>
 
@@ -151,7 +151,7 @@ export const McpSignIn = z
   .object({
     signedIn: z.boolean(),
     scopes: z.array(z.string()).nullable(),
-    expiresAt: timestamp.nullable(),
+    expiresAt: isoTimestamp.nullable(),
     canRefresh: z.boolean(),
   })
   .meta({ id: 'McpSignIn' })
@@ -164,16 +164,16 @@ export const mcpServers = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers',
-    summary: 'List the MCP servers whose tools agents may call, by id',
+    summary: 'List MCP servers',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(McpServer) },
+    replies: { 200: pageOfItems(McpServer) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers',
-    summary: 'Register an MCP server that speaks Streamable HTTP',
+    summary: 'Register an MCP server',
     access: needs('write:services'),
     body: { ...json, schema: McpServerCreate },
     replies: { 201: McpServer },
@@ -190,7 +190,7 @@ export const mcpServers = {
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId',
-    summary: 'Change an MCP server; a new url has its tools reviewed anew',
+    summary: 'Change an MCP server',
     access: needs('write:services'),
     body: { ...json, schema: McpServerPatch },
     replies: { 200: McpServer },
@@ -199,7 +199,7 @@ export const mcpServers = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId',
-    summary: 'Delete an MCP server; agents that name its tools go on without them',
+    summary: 'Delete an MCP server',
     access: needs('write:services'),
     replies: { 204: null },
     errors,
@@ -208,7 +208,7 @@ export const mcpServers = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/test-connection',
     summary: 'Connect to an MCP server and list its tools',
-    description: 'Answers 200 whether or not the server can be reached; `error` says what stands in the way.',
+    description: 'Answers 200 whether or not the server can be reached; `error` has the reason.',
     access: member(null),
     replies: { 200: McpTest },
     errors,
@@ -216,9 +216,9 @@ export const mcpServers = {
   tools: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/tools',
-    summary: 'List what an MCP server offers, and which of it was accepted',
+    summary: 'List the tools of an MCP server',
     description:
-      'The tools that a server offers when it is first heard are accepted; one that is new or that changes later waits for a review. Answers 200 whether or not the server can be reached; `error` says what stands in the way.',
+      'The tools that a server offers when it first answers are accepted. New and changed tools need a review. Answers 200 whether or not the server can be reached; `error` has the reason.',
     access: member(null),
     replies: { 200: McpServerTools },
     errors,
@@ -226,7 +226,7 @@ export const mcpServers = {
   review: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/review',
-    summary: 'Accept tools of an MCP server as it offers them now',
+    summary: 'Accept tools of an MCP server',
     access: needs('write:services'),
     body: { ...json, schema: Review },
     replies: { 200: McpServerTools },
@@ -243,7 +243,7 @@ export const mcpServers = {
   beginSignIn: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in',
-    summary: 'Begin to sign in to an MCP server',
+    summary: 'Start the sign-in to an MCP server',
     access: member(null),
     body: { ...json, schema: SignInBegin },
     replies: { 200: PendingSignIn },
@@ -252,7 +252,7 @@ export const mcpServers = {
   finishSignIn: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in/finish',
-    summary: 'Finish to sign in to an MCP server',
+    summary: 'Finish the sign-in to an MCP server',
     access: member(null),
     body: { ...json, schema: SignInFinish },
     replies: { 200: McpSignIn },

@@ -19,8 +19,8 @@ export const mcp = {
   send: route({
     method: 'POST',
     path,
-    summary: 'Call the tools of a workspace by MCP',
-    description: `${stateless} \`Accept\` must name \`application/json\` and \`text/event-stream\`. What a tool needs is checked where it is called: a caller who lacks it gets a result with \`isError\` and the outcome \`denied\`.`,
+    summary: 'Call the tools of a workspace through MCP',
+    description: `${stateless} \`Accept\` must name \`application/json\` and \`text/event-stream\`. Rights are checked for each tool call: without them, the result has \`isError\` and the outcome \`denied\`.`,
     access,
     body: {
       kind: 'json',
@@ -34,8 +34,8 @@ export const mcp = {
   listen: route({
     method: 'GET',
     path,
-    summary: 'Listen for what MCP servers tell unasked',
-    description: `${stateless} Nothing is told in this version. \`Accept\` must name \`text/event-stream\`.`,
+    summary: 'Open an MCP event stream',
+    description: `${stateless} The stream has no messages in this version. \`Accept\` must name \`text/event-stream\`.`,
     access,
     replies: { 200: 'text/event-stream' },
     errors,
@@ -43,7 +43,7 @@ export const mcp = {
   end: route({
     method: 'DELETE',
     path,
-    summary: 'End an MCP session, of which there are none',
+    summary: 'End an MCP session',
     access,
     replies: { 200: null },
     errors,

@@ -8,7 +8,7 @@ export const LlmModel = z
   .object({
     id: z.string(),
     name: z.string(),
-    supportsTools: z.boolean().nullable().meta({ description: 'null where the provider does not tell' }),
+    supportsTools: z.boolean().nullable().meta({ description: 'null if the provider does not report it' }),
     recommended: z.boolean(),
   })
   .meta({ id: 'LlmModel' })
@@ -16,7 +16,7 @@ export type LlmModel = z.output<typeof LlmModel>
 
 export const LlmModels = z.object({
   provider: z.enum(chatProviders),
-  source: z.enum(['live', 'fallback']).meta({ description: 'fallback is a list of ours' }),
+  source: z.enum(['live', 'fallback']).meta({ description: '`fallback` is a built-in list' }),
   models: z.array(LlmModel),
 })
 export type LlmModels = z.output<typeof LlmModels>
@@ -29,7 +29,7 @@ export const llmModels = {
     access: anyCaller,
     query: z.object({
       provider: z.enum(chatProviders).optional(),
-      baseUrl: endpointUrl.optional().meta({ description: 'where Ollama is' }),
+      baseUrl: endpointUrl.optional().meta({ description: 'address of Ollama' }),
     }),
     replies: { 200: LlmModels },
     errors: [],

@@ -3,7 +3,7 @@ import { member } from './access.ts'
 import { Citation } from './chat.ts'
 import type { ErrorCode } from './errors.ts'
 import { boundedText } from './fields.ts'
-import { ImageInput, imageInUrl } from './images.ts'
+import { ImageInput, parseImageUrl } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
@@ -36,7 +36,7 @@ function partProblem({
     return { path: ['type'], message: `'${type}' is not supported; send text or image_url` }
   if (!image) return { path: ['image_url'], message: 'is required' }
   const path = ['image_url', 'url']
-  const sent = imageInUrl(image.url)
+  const sent = parseImageUrl(image.url)
   if (!sent) return { path, message: 'must be a data URL with base64; images are not fetched' }
   const message = ImageInput.safeParse(sent).error?.issues[0]?.message
   return message === undefined ? undefined : { path, message }
@@ -124,7 +124,7 @@ const ChatCompletion = z
         finish_reason: finishReason,
       }),
     ),
-    usage: Usage.optional().meta({ description: 'left out if the provider does not report tokens' }),
+    usage: Usage.optional().meta({ description: 'absent if the provider does not report tokens' }),
   })
   .meta({ id: 'ChatCompletion' })
 export type ChatCompletion = z.output<typeof ChatCompletion>

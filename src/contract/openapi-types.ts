@@ -2,7 +2,7 @@ import type { ErrorCode } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
 /** JSON Schema in the OpenAPI document. */
-export interface Schema {
+export interface JsonSchema {
   $ref?: string
   type?: string | string[]
   format?: string
@@ -10,28 +10,28 @@ export interface Schema {
   default?: unknown
   enum?: unknown[]
   const?: unknown
-  properties?: Record<string, Schema>
+  properties?: Record<string, JsonSchema>
   required?: string[]
-  items?: Schema
-  additionalProperties?: boolean | Schema
-  anyOf?: Schema[]
-  allOf?: Schema[]
+  items?: JsonSchema
+  additionalProperties?: boolean | JsonSchema
+  anyOf?: JsonSchema[]
+  allOf?: JsonSchema[]
   /** Schema of each line of NDJSON text. */
-  contentSchema?: Schema
+  contentSchema?: JsonSchema
   [keyword: string]: unknown
 }
 
 export interface MediaTypes {
-  [mediaType: string]: { schema: Schema; example?: unknown }
+  [mediaType: string]: { schema: JsonSchema; example?: unknown }
 }
 
-export interface Response {
+export interface OpenApiResponse {
   description: string
-  headers?: Record<string, { description: string; schema: Schema }>
+  headers?: Record<string, { description: string; schema: JsonSchema }>
   content?: MediaTypes
 }
 
-export interface Operation {
+export interface OpenApiOperation {
   operationId: string
   summary: string
   description?: string
@@ -41,10 +41,10 @@ export interface Operation {
     in: 'path' | 'query'
     required: boolean
     description?: string
-    schema: Schema
+    schema: JsonSchema
   }[]
   requestBody?: { required: boolean; content: MediaTypes }
-  responses: Record<string, Response | { $ref: string }>
+  responses: Record<string, OpenApiResponse | { $ref: string }>
   security?: Record<string, string[]>[]
   /** Access rule in words, and the scopes that it requires. */
   'x-access': { rule: string; scopes: Scope[] }
@@ -59,10 +59,10 @@ export interface OpenApi {
   servers: { url: string }[]
   /** Groups in the order of the reference. `x-displayName` is the title. */
   tags: { name: string; description?: string; 'x-displayName'?: string }[]
-  paths: Record<string, Record<string, Operation>>
+  paths: Record<string, Record<string, OpenApiOperation>>
   components: {
-    schemas: Record<string, Schema>
-    responses: Record<string, Response>
+    schemas: Record<string, JsonSchema>
+    responses: Record<string, OpenApiResponse>
     securitySchemes: Record<
       string,
       { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description: string }

@@ -2,23 +2,23 @@ import { z } from 'zod'
 import type { Access } from './access.ts'
 import { errorRegistry } from './errors.ts'
 import { type ParamName, params } from './ids.ts'
-import type { OpenApi, Operation, Response, Schema } from './openapi-types.ts'
+import type { JsonSchema, OpenApi, OpenApiOperation, OpenApiResponse } from './openapi-types.ts'
 import { annotate } from './reference/annotate.ts'
 import { type Body, canBeEmpty, type Replies, type Route, type Topic } from './route.ts'
 import type { Scope } from './scopes.ts'
 
-export type { OpenApi, Operation, Schema } from './openapi-types.ts'
+export type { JsonSchema, OpenApi, OpenApiOperation } from './openapi-types.ts'
 
 /** Descriptions of failures that any operation can have, by status. */
-const shared = {
+const sharedFailures = {
   400: 'The request is not valid.',
-  401: 'The caller is not known.',
-  403: 'The caller may not do this.',
+  401: 'The request has no valid credential.',
+  403: 'The caller does not have the rights for this.',
   409: 'The state of the resource does not allow this.',
   413: 'The body is too large.',
-  422: 'The request is understood and cannot be carried out.',
-  429: 'Too many requests; wait for the seconds in `Retry-After`.',
-  500: 'The runtime failed; the request id leads to the log.',
+  422: 'The request is valid, but cannot be carried out.',
+  429: 'Too many requests. Wait for the number of seconds in `Retry-After`.',
+  500: 'The runtime failed. Find the request ID in its log.',
 } as const
 
 /**
@@ -27,7 +27,7 @@ const shared = {
  * @param api  routes by topic; the ID of an operation is `topic.operation`
  */
 export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { version: string }): OpenApi {
-  const schemas: Record<string, Schema> = { Error: errorSchema }
+  const schemas: Record<string, JsonSchema> = { Error: errorSchema }
   const paths: OpenApi['paths'] = {}
   for (const [topic, routes] of Object.entries(api))
     for (const [name, route] of Object.entries(routes)) {
@@ -49,7 +49,10 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
     components: {
       schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
       responses: Object.fromEntries(
-        Object.entries(shared).map(([status, description]) => [`Error${status}`, failure(description)]),
+        Object.entries(sharedFailures).map(([status, description]) => [
+          `Error${status}`,
+          failureResponse(description),
+        ]),
       ),
       securitySchemes: {
         WorkbaseApiKey: { type: 'http', scheme: 'bearer', description: 'An API key of a workspace.' },
@@ -67,20 +70,20 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
 }
 
 /** Returns a readable description of an access rule. */
-function accessInWords(access: Access): string {
+function describeAccess(access: Access): string {
   switch (access.kind) {
     case 'open':
       return 'open to everyone'
     case 'anyCaller':
-      return 'any caller; anonymous ones where the runtime allows them'
+      return 'any caller, including anonymous ones if the runtime allows them'
     case 'signedIn':
       return 'a signed-in caller'
     case 'platform':
-      return 'a caller of the whole runtime, not of single workspaces'
+      return 'a caller with access to the whole runtime, not to single workspaces only'
     case 'operator':
-      return 'a verified caller of the whole runtime; anyone while nothing is verified'
+      return 'a verified caller of the whole runtime; everyone if authentication is disabled'
     case 'setup':
-      return 'the bootstrap token; without a credential, callers of this machine while nothing is verified'
+      return 'the bootstrap token; if authentication is disabled, callers on this machine without a credential'
     case 'owner':
       return 'a verified caller of the whole runtime with the scope manage, or the owner of the data directory'
     case 'member':
@@ -94,12 +97,17 @@ function accessInWords(access: Access): string {
   }
 }
 
-function scopesOf(access: Access): Scope[] {
+function scopesOfRule(access: Access): Scope[] {
   if (access.kind !== 'needs') return access.kind === 'own' ? [access.scope, access.or] : []
   return [access.scope, access.or, access.raise?.scope].filter(scope => scope !== undefined)
 }
 
-function operationOf(topic: string, name: string, route: Route, schemas: Record<string, Schema>): Operation {
+function operationOf(
+  topic: string,
+  name: string,
+  route: Route,
+  schemas: Record<string, JsonSchema>,
+): OpenApiOperation {
   return {
     operationId: `${topic}.${name}`,
     summary: route.summary,
@@ -107,14 +115,14 @@ function operationOf(topic: string, name: string, route: Route, schemas: Record<
     tags: [topic],
     parameters: [...pathParameters(route), ...queryParameters(route, schemas)],
     ...(route.body ? { requestBody: requestBodyOf(route.body, schemas) } : undefined),
-    responses: { ...repliesOf(route, schemas), ...failuresOf(route) },
+    responses: { ...repliesOf(route, schemas), ...failureResponses(route) },
     security: route.access.kind === 'open' ? [] : [{ WorkbaseApiKey: [] }, { OidcBearer: [] }, {}],
-    'x-access': { rule: accessInWords(route.access), scopes: scopesOf(route.access) },
+    'x-access': { rule: describeAccess(route.access), scopes: scopesOfRule(route.access) },
     'x-error-codes': [...new Set(route.errors)].sort(),
   }
 }
 
-function pathParameters({ path }: Route): Operation['parameters'] {
+function pathParameters({ path }: Route): OpenApiOperation['parameters'] {
   return [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => ({
     name: name!,
     in: 'path',
@@ -123,7 +131,10 @@ function pathParameters({ path }: Route): Operation['parameters'] {
   }))
 }
 
-function queryParameters({ query }: Route, schemas: Record<string, Schema>): Operation['parameters'] {
+function queryParameters(
+  { query }: Route,
+  schemas: Record<string, JsonSchema>,
+): OpenApiOperation['parameters'] {
   if (!query) return []
   const { properties = {}, required = [] } = schemaOf(query, 'input', schemas)
   return Object.entries(properties).map(([name, { description, ...schema }]) => ({
@@ -135,14 +146,14 @@ function queryParameters({ query }: Route, schemas: Record<string, Schema>): Ope
   }))
 }
 
-function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
+function requestBodyOf(body: Body, schemas: Record<string, JsonSchema>): OpenApiOperation['requestBody'] {
   const required = !canBeEmpty(body)
   const schema = schemaOf(body.schema, 'input', schemas)
-  return { required, content: { [mediaTypes[body.kind]]: { schema: wholeBody(body, schema) } } }
+  return { required, content: { [mediaTypes[body.kind]]: { schema: bodySchema(body, schema) } } }
 }
 
 /** @param schema  schema of the JSON, of one line, or of the text fields of a form */
-function wholeBody({ kind }: Body, schema: Schema): Schema {
+function bodySchema({ kind }: Body, schema: JsonSchema): JsonSchema {
   if (kind === 'multipart') return withFile(schema)
   if (kind === 'ndjson') return { type: 'string', contentMediaType: mediaTypes.ndjson, contentSchema: schema }
   return schema
@@ -154,12 +165,15 @@ const mediaTypes = {
   multipart: 'multipart/form-data',
 } as const
 
-function withFile({ properties, required = [], ...schema }: Schema): Schema {
-  const file: Schema = { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' }
+function withFile({ properties, required = [], ...schema }: JsonSchema): JsonSchema {
+  const file: JsonSchema = { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' }
   return { ...schema, properties: { file, ...properties }, required: ['file', ...required] }
 }
 
-function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>): Record<string, Response> {
+function repliesOf(
+  { replies, events }: Route,
+  schemas: Record<string, JsonSchema>,
+): Record<string, OpenApiResponse> {
   const responses = Object.fromEntries(
     Object.entries(replies).map(([status, reply]) => [status, replyOf(Number(status), reply, schemas)]),
   )
@@ -173,7 +187,11 @@ function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>):
   return responses
 }
 
-function replyOf(status: number, reply: Replies[number], schemas: Record<string, Schema>): Response {
+function replyOf(
+  status: number,
+  reply: Replies[number],
+  schemas: Record<string, JsonSchema>,
+): OpenApiResponse {
   const description =
     status === 302
       ? 'Elsewhere'
@@ -194,27 +212,27 @@ function replyOf(status: number, reply: Replies[number], schemas: Record<string,
 }
 
 /** Returns the shared failures, and the route's own error codes with other statuses. */
-function failuresOf(route: Route): Operation['responses'] {
+function failureResponses(route: Route): OpenApiOperation['responses'] {
   const open = route.access.kind === 'open'
-  const failures: Operation['responses'] = {}
-  for (const status of Object.keys(shared))
+  const failures: OpenApiOperation['responses'] = {}
+  for (const status of Object.keys(sharedFailures))
     if (!open || status === '400' || status === '500')
       failures[status] = { $ref: `#/components/responses/Error${status}` }
   for (const status of new Set(route.errors.map(code => errorRegistry[code].status))) {
     if (status in failures) continue
     const codes = route.errors.filter(code => errorRegistry[code].status === status)
-    failures[status] = failure(codes.map(code => `\`${code}\``).join(', '))
+    failures[status] = failureResponse(codes.map(code => `\`${code}\``).join(', '))
   }
   return failures
 }
 
-function failure(description: string): Response {
+function failureResponse(description: string): OpenApiResponse {
   return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
 }
 
-const errorSchema: Schema = {
+const errorSchema: JsonSchema = {
   type: 'object',
-  description: 'The one body of every failure.',
+  description: 'The body of every error response.',
   properties: {
     error: {
       type: 'object',
@@ -223,7 +241,7 @@ const errorSchema: Schema = {
         message: { type: 'string' },
         requestId: { type: 'string' },
         hint: { type: 'string', description: 'what to do next' },
-        docs: { type: 'string', description: 'where the documentation speaks of the code' },
+        docs: { type: 'string', description: 'page and anchor in the documentation' },
       },
       required: ['code', 'message', 'requestId'],
     },
@@ -236,21 +254,25 @@ const errorSchema: Schema = {
  *
  * @throws Error  two schemas with the same name differ
  */
-function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
+function schemaOf(
+  schema: z.ZodType,
+  io: 'input' | 'output',
+  schemas: Record<string, JsonSchema>,
+): JsonSchema {
   const made = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
     override: ({ zodSchema, jsonSchema }) => {
       if (zodSchema._zod.def.type === 'pipe' && io === 'output')
-        Object.assign(jsonSchema, schemaOf(sourceOf(zodSchema), 'input', schemas))
-      tidy(jsonSchema as Schema, io)
+        Object.assign(jsonSchema, schemaOf(sourceSchema(zodSchema), 'input', schemas))
+      removeUnusedKeywords(jsonSchema as JsonSchema, io)
     },
   })
   const {
     $defs = {},
     $schema: _dialect,
     ...own
-  } = withComponentRefs(made as Schema & { $defs?: typeof schemas })
+  } = withComponentRefs(made as JsonSchema & { $defs?: typeof schemas })
   for (const [name, definition] of Object.entries($defs)) {
     if (schemas[name] && JSON.stringify(schemas[name]) !== JSON.stringify(definition))
       throw new Error(`two schemas are named ${name}`)
@@ -260,12 +282,12 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<str
 }
 
 /** Returns the source schema of a transformed value, which is its form in a response. */
-function sourceOf(schema: z.core.$ZodType): z.ZodType {
+function sourceSchema(schema: z.core.$ZodType): z.ZodType {
   return (schema._zod.def as z.core.$ZodPipeDef).in as z.ZodType
 }
 
 /** Removes keywords of zod that readers cannot use. Responses accept additional fields. */
-function tidy(schema: Schema, io: 'input' | 'output'): void {
+function removeUnusedKeywords(schema: JsonSchema, io: 'input' | 'output'): void {
   if (schema.format) delete schema.pattern
   if (schema.minimum === -Number.MAX_SAFE_INTEGER) delete schema.minimum
   if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { open, operator } from './access.ts'
-import { timestamp } from './fields.ts'
+import { openToAll, operator } from './access.ts'
+import { isoTimestamp } from './fields.ts'
 import { route } from './route.ts'
 
 const IngestLoad = z.object({ active: z.int(), capacity: z.int(), queued: z.int() })
@@ -11,7 +11,7 @@ export const operational = {
     method: 'GET',
     path: '/',
     summary: 'Show the name and version of the runtime',
-    access: open,
+    access: openToAll,
     replies: {
       200: z.object({ name: z.string(), version: z.string(), commit: z.string(), docs: z.string() }),
     },
@@ -21,7 +21,7 @@ export const operational = {
     method: 'GET',
     path: '/healthz',
     summary: 'Check that the process runs',
-    access: open,
+    access: openToAll,
     replies: { 200: z.object({ status: z.literal('ok') }) },
     errors: [],
   }),
@@ -29,7 +29,7 @@ export const operational = {
     method: 'GET',
     path: '/readyz',
     summary: 'Check that requests are served',
-    access: open,
+    access: openToAll,
     replies: {
       200: z.object({
         status: z.literal('ready'),
@@ -43,9 +43,9 @@ export const operational = {
     method: 'GET',
     path: '/version',
     summary: 'Show the version and build of the runtime',
-    access: open,
+    access: openToAll,
     replies: {
-      200: z.object({ version: z.string(), commit: z.string(), buildTime: timestamp, node: z.string() }),
+      200: z.object({ version: z.string(), commit: z.string(), buildTime: isoTimestamp, node: z.string() }),
     },
     errors: [],
   }),
@@ -53,7 +53,7 @@ export const operational = {
     method: 'GET',
     path: '/features',
     summary: 'List optional features',
-    access: open,
+    access: openToAll,
     replies: {
       200: z.object({
         mcp: z.object({ enabled: z.boolean(), baseUrl: z.string().nullable() }),
@@ -66,7 +66,7 @@ export const operational = {
     method: 'GET',
     path: '/error-codes',
     summary: 'List error codes',
-    access: open,
+    access: openToAll,
     replies: {
       200: z.object({
         codes: z.array(
@@ -80,7 +80,7 @@ export const operational = {
     method: 'GET',
     path: '/docs',
     summary: 'Read this reference as a page',
-    access: open,
+    access: openToAll,
     replies: { 200: 'text/html' },
     errors: [],
   }),
@@ -88,7 +88,7 @@ export const operational = {
     method: 'GET',
     path: '/api/v1/openapi.json',
     summary: 'Read this reference as an OpenAPI 3.1 document',
-    access: open,
+    access: openToAll,
     replies: { 200: 'application/json' },
     errors: [],
   }),
@@ -105,7 +105,7 @@ export type Probe = z.output<typeof Probe>
 
 /** Recent error, for the operator. */
 const RecentError = z.object({
-  ts: timestamp,
+  ts: isoTimestamp,
   code: z.string(),
   status: z.int(),
   method: z.string(),
@@ -171,7 +171,7 @@ export const operation = {
     method: 'GET',
     path: '/astra-cli',
     summary: 'Show whether a vendor command line was found (never)',
-    access: open,
+    access: openToAll,
     replies: { 200: z.object({ detected: z.literal(false), reason }) },
     errors: [],
   }),
@@ -179,7 +179,7 @@ export const operation = {
     method: 'GET',
     path: '/astra-cli/profiles',
     summary: 'List profiles of a vendor command line (none)',
-    access: open,
+    access: openToAll,
     replies: { 200: z.object({ available: z.literal(false), reason }) },
     errors: [],
   }),

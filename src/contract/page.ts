@@ -9,17 +9,17 @@ export function countQuery(max: number, fallback: number) {
     .min(1)
     .max(max)
     .default(fallback)
-    .meta({ description: 'how many items at most' })
+    .meta({ description: 'maximum number of items' })
 }
 
 /** Query parameters of all lists. */
 export const pageQuery = z.object({
   limit: countQuery(limits.pageMax, limits.pageDefault),
-  cursor: z.string().min(1).optional().meta({ description: '`nextCursor` of the page before' }),
+  cursor: z.string().min(1).optional().meta({ description: '`nextCursor` of the previous page' }),
 })
 
 export type PageQuery = z.output<typeof pageQuery>
 
-export function page<T extends z.ZodType>(item: T) {
+export function pageOfItems<T extends z.ZodType>(item: T) {
   return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
 }

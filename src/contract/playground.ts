@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
 import { boundedText } from './fields.ts'
-import { storeFaults } from './knowledge.ts'
+import { storeErrors } from './knowledge.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
@@ -56,7 +56,7 @@ const PlaygroundCommand = z.object({
   targetKind: z.enum(targetKinds).optional(),
   collection: target,
   table: target,
-  command: json.meta({ description: 'one key, which is the command’s name' }),
+  command: json.meta({ description: 'object with one key: the name of the command' }),
 })
 export type PlaygroundCommand = z.output<typeof PlaygroundCommand>
 
@@ -90,7 +90,7 @@ export const playground = {
       'workspace_not_found',
       'unsupported_workspace_kind',
       'invalid_playground_command',
-      ...storeFaults,
+      ...storeErrors,
     ],
   }),
 }

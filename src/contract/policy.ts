@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { boundedText, filter, timestamp } from './fields.ts'
+import { boundedText, filter, isoTimestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { countQuery } from './page.ts'
 import { route } from './route.ts'
@@ -10,7 +10,7 @@ export const PolicyDecision = z
   .object({
     workspaceId: z.uuid(),
     auditDay: z.iso.date(),
-    ts: timestamp,
+    ts: isoTimestamp,
     decisionId: z.uuid(),
     principalId: z.string().nullable(),
     knowledgeBaseId: z.string(),
@@ -54,7 +54,7 @@ const PreviewRequest = z.strictObject({
   dsl: boundedText(limits.policyChars),
   principalId: boundedText(limits.principalIdChars)
     .optional()
-    .meta({ description: 'who acts; one whom the workspace does not know has no attributes' }),
+    .meta({ description: 'principal that acts; an unknown principal has no attributes' }),
 })
 export type PreviewRequest = z.output<typeof PreviewRequest>
 

@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { principalId, timestamp } from './fields.ts'
+import { isoTimestamp, principalId } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 import { roles } from './scopes.ts'
 
@@ -13,8 +13,8 @@ export const Principal = z
     label: z.string().nullable(),
     attributes: z.record(z.string(), z.string()),
     role: z.enum(roles),
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'Principal' })
 export type Principal = z.output<typeof Principal>
@@ -27,10 +27,10 @@ const changeable = {
       map => Object.keys(map).length <= limits.principalAttributes,
       `must be ${limits.principalAttributes} entries at most`,
     )
-    .meta({ description: 'what policies call `$principal.NAME`; replaced as a whole' }),
-  role: z
-    .enum(roles)
-    .meta({ description: 'stands in for the role of a token, in this workspace, where roles are mapped' }),
+    .meta({ description: 'attributes that policies read as `$principal.NAME`; replaced as a whole' }),
+  role: z.enum(roles).meta({
+    description: 'replaces the role of the token in this workspace, if the configuration maps roles',
+  }),
 }
 
 const PrincipalCreate = z.strictObject({
@@ -54,14 +54,15 @@ export const principals = {
     summary: 'List principals',
     access: needs('manage:access'),
     query: pageQuery,
-    replies: { 200: page(Principal) },
+    replies: { 200: pageOfItems(Principal) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/principals',
     summary: 'Create a principal',
-    description: 'Adds a user or program to a workspace. Its role cannot exceed what the caller holds.',
+    description:
+      'Adds a user or program to a workspace. Its role cannot give more rights than the caller has.',
     access: needs('manage:access'),
     body: { ...json, schema: PrincipalCreate },
     replies: { 201: Principal },
@@ -80,7 +81,8 @@ export const principals = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
     summary: 'Change a principal',
-    description: 'Changes the fields that the body names. A new role cannot exceed what the caller holds.',
+    description:
+      'Changes the fields that the body names. A new role cannot give more rights than the caller has.',
     access: needs('manage:access'),
     body: { ...json, schema: PrincipalPatch },
     replies: { 200: Principal },

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { open } from './access.ts'
+import { openToAll } from './access.ts'
 import { route } from './route.ts'
 
 /** Metadata of RFC 9728 section 2. */
@@ -20,7 +20,7 @@ export const metadataPath = '/.well-known/oauth-protected-resource'
 
 const declared = {
   method: 'GET',
-  access: open,
+  access: openToAll,
   replies: { 200: ProtectedResource },
   errors: ['not_configured'],
 } as const

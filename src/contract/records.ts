@@ -1,6 +1,12 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { base, embedded, found, json, stored } from './content.ts'
+import {
+  contentErrors,
+  embeddingErrors,
+  knowledgeBaseErrors,
+  knowledgeBasePath,
+  lenientJsonBody,
+} from './content-routes.ts'
 import { boundedText, payload, vector } from './fields.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
@@ -23,15 +29,15 @@ export type Upsert = z.output<typeof Upsert>
 export const records = {
   upsert: route({
     method: 'POST',
-    path: `${base}/records`,
+    path: `${knowledgeBasePath}/records`,
     summary: 'Store records',
     access: needs('write:ingest'),
-    body: { ...json, schema: Upsert },
+    body: { ...lenientJsonBody, schema: Upsert },
     replies: { 200: z.object({ upserted: z.int() }) },
     errors: [
-      ...found,
-      ...stored,
-      ...embedded,
+      ...knowledgeBaseErrors,
+      ...contentErrors,
+      ...embeddingErrors,
       'dimension_mismatch',
       'vector_collection_not_allowed',
       'invalid_metadata',
@@ -39,10 +45,10 @@ export const records = {
   }),
   delete: route({
     method: 'DELETE',
-    path: `${base}/records/:recordId`,
+    path: `${knowledgeBasePath}/records/:recordId`,
     summary: 'Delete a record',
     access: needs('write:ingest'),
     replies: { 200: z.object({ deleted: z.boolean() }) },
-    errors: [...found, ...stored],
+    errors: [...knowledgeBaseErrors, ...contentErrors],
   }),
 }

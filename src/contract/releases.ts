@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { owner } from './access.ts'
-import { secretRef, timestamp } from './fields.ts'
+import { isoTimestamp, secretRef } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 /**
@@ -15,8 +15,8 @@ export const SecretRelease = z
     releaseId: z.uuid(),
     ref: secretRef,
     host: z.string().meta({ description: 'with its port, unless that is the usual one of the scheme' }),
-    workspaceId: z.uuid().nullable().meta({ description: 'null is every workspace' }),
-    createdAt: timestamp,
+    workspaceId: z.uuid().nullable().meta({ description: 'null allows every workspace' }),
+    createdAt: isoTimestamp,
   })
   .meta({ id: 'SecretRelease' })
 export type SecretRelease = z.output<typeof SecretRelease>
@@ -52,7 +52,7 @@ export const secretReleases = {
       'Returns the releases that were created over the API. Those of the configuration and the default ones are not listed.',
     access: owner,
     query: pageQuery,
-    replies: { 200: page(SecretRelease) },
+    replies: { 200: pageOfItems(SecretRelease) },
     errors: ['invalid_cursor'],
   }),
   create: route({
@@ -68,7 +68,7 @@ export const secretReleases = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/secret-releases/:releaseId',
-    summary: 'Withdraw a release',
+    summary: 'Delete a secret release',
     access: owner,
     replies: { 204: null },
     errors: ['secret_release_not_found'],

@@ -20,20 +20,20 @@ type KnownPath<P extends string> = [ParamNames<P>] extends [ParamName] ? P : nev
  *
  * @see docs/requirements.md#S1-02
  */
-type Guarded = `/api/v1/workspaces${string}`
+type WorkspacePath = `/api/v1/workspaces${string}`
 
 /** Access rule of setup routes, which no other routes use. */
-type Setup = Extract<RootAccess, { kind: 'setup' }>
+type SetupAccess = Extract<RootAccess, { kind: 'setup' }>
 
 /** Rules allowed for a path: workspace rules below a workspace, root rules elsewhere. */
 type AccessFor<P extends string> =
   'workspaceId' extends ParamNames<P>
     ? WorkspaceAccess
-    : P extends Guarded
-      ? Exclude<RootAccess, Setup | { kind: 'open' }>
+    : P extends WorkspacePath
+      ? Exclude<RootAccess, SetupAccess | { kind: 'open' }>
       : P extends `/setup/${string}`
-        ? Setup
-        : Exclude<RootAccess, Setup>
+        ? SetupAccess
+        : Exclude<RootAccess, SetupAccess>
 
 /** JSON body. `strict` refuses unknown fields; `lenient` ignores and reports them. */
 export interface JsonBody<S extends z.ZodType = z.ZodType> {
@@ -71,17 +71,17 @@ export function canBeEmpty({ kind, schema }: Body): boolean {
 }
 
 /** Form that has not been received yet. */
-export interface Form<Texts> {
+export interface PendingForm<Texts> {
   /**
    * Receives the whole form. The file exists on disk only until `use` ends or fails.
    *
    * @throws invalid_multipart, missing_file, empty_file, payload_too_large, validation_error
    */
-  receive<T>(use: (upload: Upload<Texts>) => Promise<T>): Promise<T>
+  receive<T>(use: (upload: ReceivedForm<Texts>) => Promise<T>): Promise<T>
 }
 
 /** Received form. */
-export interface Upload<Texts> {
+export interface ReceivedForm<Texts> {
   readonly file: UploadedFile
   /** Names of unknown parts. */
   readonly ignored: string[]
@@ -109,7 +109,7 @@ export interface UploadedFile {
 }
 
 /** Line of an NDJSON body, counted from 1, with its value or the error in it. */
-export type Line<T> =
+export type NdjsonLine<T> =
   | { readonly line: number; readonly value: T }
   | { readonly line: number; readonly error: WbError }
 
@@ -183,16 +183,16 @@ export function route<
 export type Topic = Readonly<Record<string, Route>>
 
 type QueryOf<Q> = Q extends z.ZodType ? z.output<Q> : undefined
-type QueryIn<Q> = Q extends z.ZodType ? z.input<Q> : undefined
+type ClientQuery<Q> = Q extends z.ZodType ? z.input<Q> : undefined
 type BodyOf<B> =
   B extends JsonBody<infer S>
     ? z.output<S>
     : B extends NdjsonBody<infer S>
-      ? AsyncIterable<Line<z.output<S>>>
+      ? AsyncIterable<NdjsonLine<z.output<S>>>
       : B extends MultipartBody<infer S>
-        ? Form<z.output<S>>
+        ? PendingForm<z.output<S>>
         : undefined
-type BodyIn<B> =
+type ClientBody<B> =
   B extends JsonBody<infer S>
     ? z.input<S>
     : B extends NdjsonBody<infer S>
@@ -202,17 +202,17 @@ type BodyIn<B> =
         : undefined
 
 /** Validated input of a handler. */
-export type Input<T> =
+export type HandlerInput<T> =
   T extends Route<infer P, infer Q, infer B, Replies>
     ? { params: Record<ParamNames<P>, string>; query: QueryOf<Q>; body: BodyOf<B> }
     : never
 
 /** Request parameters of a client. */
-export type Request<T> =
+export type ClientRequest<T> =
   T extends Route<infer P, infer Q, infer B, Replies>
     ? ([ParamNames<P>] extends [never] ? object : { params: Record<ParamNames<P>, string> }) &
-        (undefined extends QueryIn<Q> ? object : { query?: QueryIn<Q> }) &
-        (B extends undefined ? object : { body: BodyIn<B> })
+        (undefined extends ClientQuery<Q> ? object : { query?: ClientQuery<Q> }) &
+        (B extends undefined ? object : { body: ClientBody<B> })
     : never
 
 /** Bytes of a response, and their media type. */
@@ -222,7 +222,7 @@ export interface BinaryBody {
 }
 
 /** Value of a free body: objects that are sent one per line, text, bytes, or a document that is encoded. */
-type Free<M> = M extends 'application/x-ndjson'
+type FreeBody<M> = M extends 'application/x-ndjson'
   ? AsyncIterable<object>
   : M extends 'text/html' | 'text/plain'
     ? string
@@ -240,23 +240,23 @@ export interface ServerEvent {
 }
 
 /** Response that the library of a protocol creates: status, headers and body. */
-export interface OwnResponse {
+export interface ProtocolResponse {
   answer(request: globalThis.Request): Promise<globalThis.Response>
   /** True for a stream that runs until one side closes it. */
   readonly isEndless: boolean
 }
 
-type Encoded<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : Free<S>
-type Decoded<S> = S extends z.ZodType ? z.output<S> : S extends null ? undefined : unknown
+type EncodedReply<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : FreeBody<S>
+type DecodedReply<S> = S extends z.ZodType ? z.output<S> : S extends null ? undefined : unknown
 
 /** Response of a handler: status, body and headers. */
-export type Answer<T> =
+export type HandlerReply<T> =
   T extends Route<string, infer _Q, infer _B, infer R>
     ?
         | {
             [S in keyof R]: {
               status: S
-              body: Encoded<R[S]>
+              body: EncodedReply<R[S]>
               headers?: Record<string, string | readonly string[]>
               ignored?: string[]
               /** Details for the audit trail, in addition to the IDs in the path. */
@@ -264,9 +264,11 @@ export type Answer<T> =
             }
           }[keyof R]
         | { status: 200; events: AsyncIterable<ServerEvent> }
-        | { own: OwnResponse }
+        | { own: ProtocolResponse }
     : never
 
 /** Response body that a client receives for any success status. */
-export type Reply<T> =
-  T extends Route<string, infer _Q, infer _B, infer R> ? { [S in keyof R]: Decoded<R[S]> }[keyof R] : never
+export type ReplyBody<T> =
+  T extends Route<string, infer _Q, infer _B, infer R>
+    ? { [S in keyof R]: DecodedReply<R[S]> }[keyof R]
+    : never

@@ -4,22 +4,23 @@ import { limits } from './limits.ts'
 /** Sampling settings of an LLM service or an agent. Settings of the agent take precedence. */
 export const sampling = {
   temperature: z.number().min(0).max(2).nullable().meta({
-    description: 'randomness of the answer, from 0 to 2; null is up to the provider',
+    description: 'randomness of the answer, from 0 to 2; null uses the default of the provider',
   }),
   topP: z.number().positive().max(1).nullable().meta({
-    description: 'share of the likeliest tokens that are considered, up to 1; null is up to the provider',
+    description:
+      'share of the likeliest tokens that are considered, up to 1; null uses the default of the provider',
   }),
   reasoningEffort: z
     .string()
     .regex(/^[a-z]{1,20}$/, 'must be a word of the provider, such as low, medium or high')
     .nullable()
-    .meta({ description: 'how long a reasoning model may think; null is up to the provider' }),
+    .meta({ description: 'how long a reasoning model may think; null uses the default of the provider' }),
   stop: z
     .array(z.string().min(1).max(limits.stopChars))
     .min(1)
     .max(limits.stopSequences)
     .nullable()
-    .meta({ description: 'texts that end the answer; null is none' }),
+    .meta({ description: 'texts that end the answer; null for none' }),
 }
 
 /** Like {@link sampling}, for stored records. Records of earlier releases lack the fields. */

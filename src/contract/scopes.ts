@@ -28,15 +28,17 @@ export type Scope = (typeof scopes)[number]
  *
  * @see docs/requirements.md#S2.4-13
  */
-export function holds(held: readonly Scope[] | null, required: Scope): boolean {
+export function grantsScope(held: readonly Scope[] | null, required: Scope): boolean {
   return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
 }
 
 /** Returns the scopes that both sets grant. Null grants everything. */
-export function inBoth(held: readonly Scope[] | null, others: readonly Scope[]): Scope[] {
-  if (held === null) return inOrder(others)
+export function commonScopes(held: readonly Scope[] | null, others: readonly Scope[]): Scope[] {
+  if (held === null) return sortScopes(others)
   return scopes.filter(
-    scope => (held.includes(scope) && holds(others, scope)) || (others.includes(scope) && holds(held, scope)),
+    scope =>
+      (held.includes(scope) && grantsScope(others, scope)) ||
+      (others.includes(scope) && grantsScope(held, scope)),
   )
 }
 
@@ -56,12 +58,12 @@ export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
 }
 
 /** Returns the role with exactly these scopes; null if no role has them. */
-export function roleOf(held: readonly Scope[]): Role | null {
-  const set = inOrder(held).join()
+export function roleOfScopes(held: readonly Scope[]): Role | null {
+  const set = sortScopes(held).join()
   return roles.find(role => scopesOfRole[role].join() === set) ?? null
 }
 
 /** Returns scopes without duplicates, in canonical order. Does not add or combine any. */
-export function inOrder(held: readonly Scope[]): Scope[] {
+export function sortScopes(held: readonly Scope[]): Scope[] {
   return scopes.filter(scope => held.includes(scope))
 }

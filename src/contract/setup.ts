@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { open, settingUp } from './access.ts'
+import { openToAll, setupOnly } from './access.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
@@ -34,10 +34,10 @@ export const setup = {
   status: route({
     method: 'GET',
     path: '/setup-status',
-    summary: 'Show what is set up and what is missing',
+    summary: 'Show the state of the setup',
     description:
       'Returns which parts of the runtime are set up. It never returns a secret. `managedEnv.path` is null for callers who are not operators.',
-    access: open,
+    access: openToAll,
     replies: {
       200: z.object({
         setupComplete: z.boolean(),
@@ -57,7 +57,7 @@ export const setup = {
     summary: 'Set provider keys in the data directory',
     description:
       'Writes variables into a file of the data directory. Variables that are not sent stay as they are, and empty values are skipped. They take effect after a restart.',
-    access: settingUp,
+    access: setupOnly,
     body: {
       kind: 'json',
       schema: z.object({
@@ -81,7 +81,7 @@ export const setup = {
     method: 'POST',
     path: '/setup/restart',
     summary: 'Restart the runtime with its current configuration',
-    access: settingUp,
+    access: setupOnly,
     replies: { 202: z.object({ ok: z.literal(true), note: z.string() }) },
     errors: ['setup_restart_unavailable'],
     audit: 'setup.restart',
@@ -97,16 +97,16 @@ export const rescue = {
   health: route({
     method: 'GET',
     path: '/healthz',
-    summary: 'Why the runtime does not serve',
-    access: open,
+    summary: 'Show why the runtime cannot serve requests',
+    access: openToAll,
     replies: { 503: degraded },
     errors: [],
   }),
   ready: route({
     method: 'GET',
     path: '/readyz',
-    summary: 'Why the runtime does not serve',
-    access: open,
+    summary: 'Show why the runtime cannot serve requests',
+    access: openToAll,
     replies: { 503: degraded },
     errors: [],
   }),

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { anyCaller, changes, member, needs, platform } from './access.ts'
-import { boundedText, secretRef, timestamp } from './fields.ts'
+import { anyCaller, changesAnyOf, member, needs, platform } from './access.ts'
+import { boundedText, isoTimestamp, secretRef } from './fields.ts'
 import { limits } from './limits.ts'
-import { page, pageQuery } from './page.ts'
+import { pageOfItems, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
 export const workspaceKinds = ['local', 'postgres', 'astra', 'hcd', 'openrag', 'mock'] as const
@@ -17,8 +17,8 @@ export const Workspace = z
     keyspace: z.string().nullable(),
     credentials: z.record(z.string(), z.string()),
     rlacEnabled: z.boolean(),
-    createdAt: timestamp,
-    updatedAt: timestamp,
+    createdAt: isoTimestamp,
+    updatedAt: isoTimestamp,
   })
   .meta({ id: 'Workspace' })
 export type Workspace = z.output<typeof Workspace>
@@ -61,7 +61,7 @@ export const workspaces = {
     summary: 'List workspaces',
     access: anyCaller,
     query: pageQuery,
-    replies: { 200: page(Workspace) },
+    replies: { 200: pageOfItems(Workspace) },
     errors: ['invalid_cursor'],
   }),
   create: route({
@@ -86,7 +86,7 @@ export const workspaces = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId',
     summary: 'Rename or reconfigure a workspace',
-    access: needs('write').and(changes('rlacEnabled'), 'manage:access'),
+    access: needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access'),
     body: { kind: 'json', schema: WorkspacePatch, mode: 'strict', limitBytes: limits.jsonBodyBytes },
     replies: { 200: Workspace },
     errors: ['workspace_not_found', ...conflicts],

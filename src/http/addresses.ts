@@ -6,33 +6,33 @@ import { BlockList, isIPv4, isIPv6 } from 'node:net'
  * @returns undefined if the text is not an IP address
  * @see RFC 4291 section 2.5.5.2
  */
-export function plainAddress(text: string): string | undefined {
+export function normalizeAddress(text: string): string | undefined {
   if (isIPv4(text)) return text
   if (!isIPv6(text)) return undefined
   const groups = groupsOf(text)
   const isMapped = groups.slice(0, 5).every(group => group === 0) && groups[5] === 0xffff
-  return isMapped ? dotted(groups[6]!, groups[7]!) : groups.map(hex).join(':')
+  return isMapped ? dottedIpv4(groups[6]!, groups[7]!) : groups.map(hex).join(':')
 }
 
 /**
  * Returns the range of addresses that one subscriber is assumed to own: an IPv4 address, or the /64 network
  * of an IPv6 address.
  *
- * @param address  normalized by {@link plainAddress}
+ * @param address  normalized by {@link normalizeAddress}
  */
-export function subscriberOf(address: string): string {
+export function subscriberRange(address: string): string {
   return address.includes(':') ? `${address.split(':').slice(0, 4).join(':')}::/64` : address
 }
 
 /**
- * Returns a function that checks if an address, normalized by {@link plainAddress}, is in a list of addresses
+ * Returns a function that checks if an address, normalized by {@link normalizeAddress}, is in a list of addresses
  * and CIDRs.
  */
-export function inNetworks(networks: readonly string[]): (address: string) => boolean {
+export function createNetworkCheck(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const network of networks) {
     const [text = '', bits] = network.split('/')
-    const address = plainAddress(text)
+    const address = normalizeAddress(text)
     if (address === undefined) continue
     const family = familyOf(address)
     const width = family === 'ipv4' ? 32 : 128
@@ -59,7 +59,7 @@ function groupsOf(text: string): number[] {
   return [...before, ...left, ...(after ?? [])].map(group => Number.parseInt(group, 16))
 }
 
-function dotted(high: number, low: number): string {
+function dottedIpv4(high: number, low: number): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.')
 }
 

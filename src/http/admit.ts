@@ -1,8 +1,8 @@
 import { WbError } from '../contract/errors.ts'
-import { tooLarge } from './body.ts'
-import type { Exchange, Shared } from './exchange.ts'
-import { isForwarded } from './proxies.ts'
-import type { Ration } from './rate-limit.ts'
+import type { AppContext, Exchange } from './exchange.ts'
+import { isForwarded } from './proxy-resolver.ts'
+import type { RateLimitClass } from './rate-limit.ts'
+import { bodyTooLarge } from './request-bytes.ts'
 
 /** Liveness check, which is also answered while the runtime drains. */
 const livenessPath = '/healthz'
@@ -16,34 +16,34 @@ const livenessPath = '/healthz'
  * @throws payload_too_large  when the declared length is above the limit
  * @throws WbError            when `refusalOf` refuses the path
  */
-export function admit(
-  shared: Shared,
+export function admitRequest(
+  shared: AppContext,
   current: Exchange,
-  ration: Ration | undefined,
+  rateLimitClass: RateLimitClass | undefined,
   bodyLimitBytes: number,
 ): void {
   const { incoming } = current
   if (shared.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   if (incoming.isFromOutside) {
-    if (ration) takeToken(shared, current, ration)
+    if (rateLimitClass) takeToken(shared, current, rateLimitClass)
     const refused = shared.originRule(incoming)
     if (refused) throw refused
   }
   const refused = shared.refusalOf?.(incoming.path)
   if (refused) throw refused
-  if (Number(incoming.header('content-length')) > bodyLimitBytes) throw tooLarge(bodyLimitBytes)
+  if (Number(incoming.header('content-length')) > bodyLimitBytes) throw bodyTooLarge(bodyLimitBytes)
 }
 
 /** @throws rate_limited  when the client has no token left */
-function takeToken(shared: Shared, current: Exchange, ration: Ration): void {
+function takeToken(shared: AppContext, current: Exchange, rateLimitClass: RateLimitClass): void {
   if (!shared.rateLimit) return
   const { incoming, headers } = current
-  const client = clientOf(shared, current)
-  shared.rateLimit.take({ ration, client, isForwarded: isForwarded(incoming) }, headers)
+  const client = clientAddress(shared, current)
+  shared.rateLimit.take({ rateLimitClass, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
-export function clientOf(shared: Shared, current: Exchange): string {
+export function clientAddress(shared: AppContext, current: Exchange): string {
   current.client ??= shared.clientOf(current.incoming)
   return current.client
 }

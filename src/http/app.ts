@@ -1,5 +1,5 @@
 import { H3, type H3Event } from 'h3'
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail } from '../access/audit-trail.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
@@ -7,17 +7,17 @@ import type { Log } from '../base/log.ts'
 import { auth } from '../contract/auth.ts'
 import type { WbError } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { type AnyHandler, bind, bindUnknown } from './bind.ts'
+import { type AnyHandler, bindRoute, bindUnknownPath } from './bind-route.ts'
 import { BodyMemory, type BodyMemoryLimits } from './body-memory.ts'
-import type { DecodeElsewhere } from './decoding.ts'
-import type { Shared, Watch } from './exchange.ts'
+import type { DecodeInThread } from './decode-thread.ts'
+import type { AppContext, ExchangeObserver } from './exchange.ts'
 import { commonHeaders } from './headers.ts'
-import type { Incoming, Within } from './incoming.ts'
-import { OpenStreams } from './open-streams.ts'
-import { type OriginRules, originAt, originOf, originRule } from './origin.ts'
-import { isForwarded, Proxies, type TrustedProxies } from './proxies.ts'
+import type { IncomingRequest, LocalFacts } from './incoming-request.ts'
+import { createOriginRule, type OriginRuleSettings, originOfTarget, originOfUrl } from './origin-rule.ts'
+import { isForwarded, ProxyResolver, type TrustedProxies } from './proxy-resolver.ts'
 import { MemoryBuckets, RateLimit, type RateLimits } from './rate-limit.ts'
-import type { Surface, SurfaceHandlers } from './surface.ts'
+import type { RouteHandlers, RouteTopics } from './route-topics.ts'
+import { StreamCounter } from './stream-counter.ts'
 
 export interface AppSettings {
   /** Name of the header that carries the request ID, in requests and responses. */
@@ -26,7 +26,7 @@ export interface AppSettings {
   readonly production: boolean
   /** True in tests: an error code that the route does not declare becomes an internal error. */
   readonly strictErrors: boolean
-  readonly origin: OriginRules
+  readonly origin: OriginRuleSettings
   readonly trustProxyHeaders: TrustedProxies
   /** Folder for uploaded files while their request is handled. */
   readonly uploadDir: string
@@ -39,21 +39,21 @@ export interface AppSettings {
   readonly uploadsPerCaller: number
 }
 
-export interface AppParts<S extends Surface> {
+export interface AppParts<S extends RouteTopics> {
   readonly api: S
-  readonly handlers: SurfaceHandlers<S>
+  readonly handlers: RouteHandlers<S>
   readonly authenticate: Authenticate
   /** The subject of requests to routes without authentication. */
-  readonly stranger: AuthContext
+  readonly anonymous: AuthContext
   /** Returns a caller with the rights that it has in one workspace. */
-  readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
+  readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   /** Returns which rows a caller may see. */
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   /** Observer of all exchanges. */
-  readonly watch?: Watch
+  readonly watch?: ExchangeObserver
   /** Decodes large bodies off the event loop. Without it, the event loop decodes them. */
-  readonly decodeElsewhere?: DecodeElsewhere
+  readonly decodeInThread?: DecodeInThread
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
@@ -73,7 +73,7 @@ export interface AppParts<S extends Surface> {
 /** All routes as one function from request to response. */
 export interface App {
   /** Handles a request made by this process, not over a connection. */
-  fetch(request: Request, within?: Within): Promise<Response>
+  fetch(request: Request, within?: LocalFacts): Promise<Response>
   /** Router for `toNodeHandler`. */
   readonly h3: H3
   readonly settings: AppSettings
@@ -85,16 +85,16 @@ export interface App {
   readonly inFlight: number
 }
 
-const nobody: Watch = { answered() {}, failed() {} }
+const noObserver: ExchangeObserver = { answered() {}, failed() {} }
 
 /** Origin for a request without a `Host` header. */
-const nameless = 'http://localhost'
+const defaultOrigin = 'http://localhost'
 
 /**
  * Creates the application, with one route per declaration. It uses no middleware, because each one costs a
  * tenth of the throughput.
  */
-export function createApp<S extends Surface>(parts: AppParts<S>): App {
+export function createApp<S extends RouteTopics>(parts: AppParts<S>): App {
   const work = new InFlight()
   let draining = false
   /** Functions that end the open endless responses. */
@@ -102,21 +102,21 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
   const { settings, clock } = parts
   const { publicOrigin } = settings.origin
   const { rateLimits } = settings
-  const proxies = new Proxies(settings.trustProxyHeaders)
-  const reachedBy = (incoming: Incoming) => proxies.reachedBy(incoming)
-  const shared: Shared = {
+  const proxies = new ProxyResolver(settings.trustProxyHeaders)
+  const reachedBy = (incoming: IncomingRequest) => proxies.reachedBy(incoming)
+  const shared: AppContext = {
     authenticate: parts.authenticate,
-    stranger: parts.stranger,
-    inWorkspace: parts.inWorkspace,
+    anonymous: parts.anonymous,
+    scopeToWorkspace: parts.scopeToWorkspace,
     visibility: parts.visibility,
     audit: parts.audit,
-    watch: parts.watch ?? nobody,
+    watch: parts.watch ?? noObserver,
     log: parts.log,
     clock,
-    originRule: originRule(settings.origin, reachedBy),
+    originRule: createOriginRule(settings.origin, reachedBy),
     siteOrigin: publicOrigin
-      ? () => originOf(publicOrigin)
-      : incoming => originAt(reachedBy(incoming)) || nameless,
+      ? () => originOfUrl(publicOrigin)
+      : incoming => originOfTarget(reachedBy(incoming)) || defaultOrigin,
     clientOf: incoming => proxies.clientOf(incoming),
     isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
     refusalOf: parts.refusalOf,
@@ -125,9 +125,9 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     unmatched: parts.unmatched,
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
     bodyMemory: new BodyMemory(settings.bodyMemory),
-    decodeElsewhere: parts.decodeElsewhere,
-    openStreams: new OpenStreams('streams', settings.streamsPerCaller),
-    openUploads: new OpenStreams('uploads', settings.uploadsPerCaller),
+    decodeInThread: parts.decodeInThread,
+    openStreams: new StreamCounter('streams', settings.streamsPerCaller),
+    openUploads: new StreamCounter('uploads', settings.uploadsPerCaller),
     headers: commonHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
     uploadDir: settings.uploadDir,
@@ -140,7 +140,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     began: () => work.began(),
     ended: () => work.ended(),
   }
-  const unknown = bindUnknown(shared)
+  const unknown = bindUnknownPath(shared)
   let callback = unknown
   const isCallback = (event: H3Event) =>
     event.req.method === 'GET' && event.url.pathname === parts.callbackPath
@@ -152,7 +152,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
   for (const [topic, routes] of Object.entries(parts.api))
     for (const [operation, route] of Object.entries(routes)) {
       const handler = (parts.handlers[topic] as Readonly<Record<string, AnyHandler>>)[operation]!
-      const serve = bind(shared, route, handler, { topic, operation })
+      const serve = bindRoute(shared, route, handler, { topic, operation })
       h3.on(route.method, route.path, serve)
       if (route === auth.callback) callback = serve
     }

@@ -27,7 +27,7 @@ export interface BodyOwner {
 }
 
 /** Memory for bodies that one request has reserved. */
-export interface BodyHold {
+export interface BodyReservation {
   /** True while more than {@link smallBodyBytes} are held. */
   readonly isLarge: boolean
   /**
@@ -43,7 +43,7 @@ export interface BodyHold {
 }
 
 /** A hold without a limit, for requests that this process makes itself. */
-export const unlimitedHold: BodyHold = { isLarge: false, resize() {}, force() {}, release() {} }
+export const unlimitedReservation: BodyReservation = { isLarge: false, resize() {}, force() {}, release() {} }
 
 /**
  * Budget for bodies in memory: requests being read or handled, and responses waiting for a slow reader. Bytes
@@ -51,22 +51,22 @@ export const unlimitedHold: BodyHold = { isLarge: false, resize() {}, force() {}
  * waiting.
  */
 export class BodyMemory {
-  readonly #large: Pool
-  readonly #small: { readonly verified: Pool; readonly strangers: Pool }
+  readonly #large: BytePool
+  readonly #small: { readonly verified: BytePool; readonly strangers: BytePool }
 
   constructor({ totalBytes, perCallerBytes }: BodyMemoryLimits) {
-    this.#large = new Pool(totalBytes, perCallerBytes)
-    const smallPool = () => new Pool(totalBytes * smallShare, perCallerBytes * smallShare)
+    this.#large = new BytePool(totalBytes, perCallerBytes)
+    const smallPool = () => new BytePool(totalBytes * smallShare, perCallerBytes * smallShare)
     this.#small = { verified: smallPool(), strangers: smallPool() }
   }
 
-  hold({ caller, isVerified }: BodyOwner): BodyHold {
+  reserve({ caller, isVerified }: BodyOwner): BodyReservation {
     const small = isVerified ? this.#small.verified : this.#small.strangers
     let [pool, held] = [small, 0]
     const large = this.#large
     const move = (bytes: number, isForced: boolean) => {
       const next = bytes > smallBodyBytes ? large : small
-      pool.give(caller, held)
+      pool.release(caller, held)
       const isTaken = next.take(caller, bytes, isForced)
       if (!isTaken) pool.take(caller, held, true)
       else [pool, held] = [next, bytes]
@@ -93,7 +93,7 @@ export function overloaded(message: string, cause?: unknown): WbError {
 }
 
 /** Counts bytes in use, in total and by caller. */
-class Pool {
+class BytePool {
   #total = 0
   readonly #byCaller = new Map<string, number>()
 
@@ -111,7 +111,7 @@ class Pool {
     return true
   }
 
-  give(caller: string, bytes: number): void {
+  release(caller: string, bytes: number): void {
     this.#total -= bytes
     const left = (this.#byCaller.get(caller) ?? 0) - bytes
     if (left > 0) this.#byCaller.set(caller, left)

@@ -1,28 +1,28 @@
 import type { H3Event } from 'h3'
-import type { AuditTrail, Event } from '../access/audit.ts'
+import type { AuditEvent, AuditTrail } from '../access/audit-trail.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
-import { isBearer } from '../auth/bearer.ts'
+import { isBearer } from '../auth/bearer-token.ts'
 import { type Clock, stopwatch } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import { presentable } from '../base/redact.ts'
+import { presentableMessage } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
 import type { Route } from '../contract/route.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { type BodyHold, type BodyMemory, unlimitedHold } from './body-memory.ts'
-import type { DecodeElsewhere } from './decoding.ts'
-import { asWbError, type Failure, failureOf } from './envelope.ts'
-import { type HeaderPairs, withHeaders } from './headers.ts'
-import { Incoming } from './incoming.ts'
-import type { OpenStreams } from './open-streams.ts'
+import { type BodyMemory, type BodyReservation, unlimitedReservation } from './body-memory.ts'
+import type { DecodeInThread } from './decode-thread.ts'
+import { type ErrorReply, toErrorReply, toWbError } from './error-reply.ts'
+import { type HeaderPairs, replaceHeaders } from './headers.ts'
+import { checkDeclared, HttpReply } from './http-reply.ts'
+import { IncomingRequest } from './incoming-request.ts'
 import { openAiError } from './openai-dialect.ts'
-import type { OriginRule } from './origin.ts'
+import type { OriginRule } from './origin-rule.ts'
 import type { RateLimit } from './rate-limit.ts'
-import { checkDeclared, Reply } from './reply.ts'
-import { type Trace, traceOf } from './trace.ts'
+import type { StreamCounter } from './stream-counter.ts'
+import { createTrace, type Trace } from './trace.ts'
 
 /** Facts about an exchange once its status is known. */
-export interface Answered {
+export interface ExchangeResult {
   readonly requestId: string
   readonly method: string
   /** Pattern of the route, or `<unmatched>`. */
@@ -32,35 +32,35 @@ export interface Answered {
 }
 
 /** Observer of all exchanges, for metrics and for the operator. */
-export interface Watch {
-  answered(exchange: Answered): void
+export interface ExchangeObserver {
+  answered(exchange: ExchangeResult): void
   /** Called for a failed exchange before its response is sent. */
-  failed(exchange: Answered, code: ErrorCode, credential: Credential): void
+  failed(exchange: ExchangeResult, code: ErrorCode, credential: CredentialKind): void
 }
 
 /** Kind of credential in a request. */
-export type Credential = 'bearer' | 'other' | 'session' | 'none'
+export type CredentialKind = 'bearer' | 'other' | 'session' | 'none'
 
 /** Dependencies that all routes of an application share. */
-export interface Shared {
+export interface AppContext {
   readonly authenticate: Authenticate
   /** The subject of requests to routes without authentication. */
-  readonly stranger: AuthContext
-  readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
+  readonly anonymous: AuthContext
+  readonly scopeToWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
-  readonly watch: Watch
+  readonly watch: ExchangeObserver
   readonly log: Log
   readonly clock: Clock
-  readonly originRule: OriginRule<Incoming>
+  readonly originRule: OriginRule<IncomingRequest>
   /** Returns the origin at which a browser reaches the runtime. */
-  readonly siteOrigin: (incoming: Incoming) => string
+  readonly siteOrigin: (incoming: IncomingRequest) => string
   /**
    * Returns the address of the client, looking behind trusted proxies; empty for requests of this process.
    */
-  readonly clientOf: (incoming: Incoming) => string
+  readonly clientOf: (incoming: IncomingRequest) => string
   /** Returns true for a request that can only come from this machine. */
-  readonly isLocal: (incoming: Incoming) => boolean
+  readonly isLocal: (incoming: IncomingRequest) => boolean
   /**
    * Returns the error for a path that is not served, checked before the rest of the request; undefined if the
    * path is served.
@@ -75,9 +75,9 @@ export interface Shared {
   readonly rateLimit: RateLimit | null
   readonly bodyMemory: BodyMemory
   /** Decodes large bodies off the event loop. Without it, the event loop decodes them. */
-  readonly decodeElsewhere: DecodeElsewhere | undefined
-  readonly openStreams: OpenStreams
-  readonly openUploads: OpenStreams
+  readonly decodeInThread: DecodeInThread | undefined
+  readonly openStreams: StreamCounter
+  readonly openUploads: StreamCounter
   /** Headers of every response. */
   readonly headers: HeaderPairs
   /** Folder for uploaded files while their request is handled. */
@@ -94,17 +94,17 @@ export interface Shared {
 }
 
 /** Parts of a route that logs and error responses need. `path` is the pattern. */
-export interface Matched {
+export interface MatchedRoute {
   readonly path: string
   readonly errors: readonly ErrorCode[]
   readonly dialect?: Route['dialect']
 }
 
-export type Serve = (event: H3Event) => Promise<Reply>
+export type ServeRequest = (event: H3Event) => Promise<HttpReply>
 
 /** One request in progress, and the facts collected about it. */
 export interface Exchange {
-  readonly incoming: Incoming
+  readonly incoming: IncomingRequest
   readonly trace: Trace
   /** Response headers in addition to those of every response. */
   readonly headers: HeaderPairs
@@ -120,17 +120,17 @@ export interface Exchange {
 /**
  * Handles one request and its response: trace, error envelope, log, audit, and count of requests in progress.
  */
-export function exchange(
-  shared: Shared,
-  route: Matched,
-  answer: (current: Exchange) => Promise<Reply>,
-): Serve {
+export function handleExchange(
+  shared: AppContext,
+  route: MatchedRoute,
+  answer: (current: Exchange) => Promise<HttpReply>,
+): ServeRequest {
   return async event => {
-    const incoming = new Incoming(event)
-    const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
+    const incoming = new IncomingRequest(event)
+    const trace = createTrace(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
     // Responses below these paths must not be cached.
-    if (isBelow(uncachedPaths, incoming.path) || isBelow(uncachedPaths, route.path))
+    if (isUnderPrefix(uncachedPaths, incoming.path) || isUnderPrefix(uncachedPaths, route.path))
       current.headers.push(['cache-control', 'no-store'])
     const elapsedMs = stopwatch()
     const factsOf = (status: number) => ({
@@ -149,13 +149,13 @@ export function exchange(
       return reply
     } catch (thrown) {
       const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
-      const known = asWbError(error)
+      const known = toWbError(error)
       const facts = factsOf(known.status)
       logFailure(shared.log, error, facts, incoming.isAbandoned)
       auditRefusal(shared, current, known)
-      shared.watch.failed(facts, known.code, schemeOf(incoming.authorization, incoming.cookie))
+      shared.watch.failed(facts, known.code, credentialKind(incoming.authorization, incoming.cookie))
       shared.watch.answered(facts)
-      return refusal(shared, current, error, route)
+      return createErrorReply(shared, current, error, route)
     } finally {
       shared.ended()
     }
@@ -163,16 +163,16 @@ export function exchange(
 }
 
 /** Returns the key that identifies the caller: its subject, or its address if anonymous. */
-export function callerOf(shared: Shared, { auth, incoming }: Exchange): string {
+export function callerKey(shared: AppContext, { auth, incoming }: Exchange): string {
   const subject = auth?.subject
   return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
 }
 
 /** Opens a memory reservation for bodies of the caller, identified as far as known at this point. */
-export function holdBody(shared: Shared, current: Exchange): BodyHold {
-  if (!current.incoming.isFromOutside) return unlimitedHold
+export function reserveBody(shared: AppContext, current: Exchange): BodyReservation {
+  if (!current.incoming.isFromOutside) return unlimitedReservation
   const isVerified = current.auth?.authenticated ?? false
-  return shared.bodyMemory.hold({ caller: callerOf(shared, current), isVerified })
+  return shared.bodyMemory.reserve({ caller: callerKey(shared, current), isVerified })
 }
 
 /**
@@ -187,9 +187,9 @@ const smallReplyLength = 16_384
  * @throws overloaded  when the caller reads too slowly, for `GET` only, because other requests may have
  *   changed data
  */
-export function holdReply(shared: Shared, current: Exchange, content: string | Uint8Array): void {
+export function reserveReply(shared: AppContext, current: Exchange, content: string | Uint8Array): void {
   if (content.length <= smallReplyLength) return
-  const hold = holdBody(shared, current)
+  const hold = reserveBody(shared, current)
   const { incoming } = current
   if (incoming.method === 'GET') hold.resize(content.length)
   else hold.force(content.length)
@@ -197,8 +197,8 @@ export function holdReply(shared: Shared, current: Exchange, content: string | U
 }
 
 /** Returns the headers of a response with a body of this media type. */
-export function headersOf(
-  shared: Shared,
+export function replyHeaders(
+  shared: AppContext,
   { trace, headers }: Exchange,
   mediaType: string | null,
 ): HeaderPairs {
@@ -208,23 +208,28 @@ export function headersOf(
   return pairs
 }
 
-function refusal(shared: Shared, current: Exchange, error: unknown, { dialect }: Matched): Reply {
-  const { status, headers, envelope } = failureOf(error, current.trace.requestId)
+function createErrorReply(
+  shared: AppContext,
+  current: Exchange,
+  error: unknown,
+  { dialect }: MatchedRoute,
+): HttpReply {
+  const { status, headers, envelope } = toErrorReply(error, current.trace.requestId)
   const { path, authorization } = current.incoming
   const challenge = status === 401 ? shared.challengeOf?.(path, authorization !== null) : undefined
   const more = challenge === undefined ? headers : { ...headers, 'www-authenticate': challenge }
-  const pairs = withHeaders(headersOf(shared, current, 'application/json'), more)
+  const pairs = replaceHeaders(replyHeaders(shared, current, 'application/json'), more)
   const body = dialect === 'openai' ? openAiError(status, envelope) : envelope
-  return new Reply(status, pairs, JSON.stringify(body))
+  return new HttpReply(status, pairs, JSON.stringify(body))
 }
 
 /**
  * Returns a function that converts an error after the response has started, and logs it if the client did not
  * cause it.
  */
-export function failureTeller(log: Log): (thrown: unknown, requestId: string) => Failure {
+export function createFailureReporter(log: Log): (thrown: unknown, requestId: string) => ErrorReply {
   return (thrown, requestId) => {
-    const failure = failureOf(thrown, requestId)
+    const failure = toErrorReply(thrown, requestId)
     if (failure.status >= 500) logFailure(log, thrown, { requestId, status: failure.status }, false)
     return failure
   }
@@ -232,7 +237,7 @@ export function failureTeller(log: Log): (thrown: unknown, requestId: string) =>
 
 /** Logs errors of the client as info, errors of a dependency as a warning, and defects as an error. */
 function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boolean): void {
-  const error = asWbError(thrown)
+  const error = toWbError(thrown)
   const { headers: _headers, hint: _hint, ...known } = error.facts
   const failure = { ...known, ...facts, code: error.code }
   if (isAbandoned) log.info({ ...failure, abandoned: true }, 'request')
@@ -247,7 +252,7 @@ const uncachedPaths = [authPaths, '/setup']
 /** Paths where refusals are audited. */
 const auditedPaths = [apiPaths, '/setup/']
 
-function isBelow(prefixes: readonly string[], path: string): boolean {
+function isUnderPrefix(prefixes: readonly string[], path: string): boolean {
   return prefixes.some(prefix => path.startsWith(prefix))
 }
 
@@ -256,9 +261,9 @@ function isBelow(prefixes: readonly string[], path: string): boolean {
  *
  * @see docs/requirements.md#S6-04, docs/security.md#rule-3
  */
-function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
-  const { incoming, trace, auth = shared.stranger, workspaceId } = current
-  const event = denialOf(incoming, error) ?? rejectionOf(incoming, error)
+function auditRefusal(shared: AppContext, current: Exchange, error: WbError): void {
+  const { incoming, trace, auth = shared.anonymous, workspaceId } = current
+  const event = denialEvent(incoming, error) ?? rejectionEvent(incoming, error)
   if (!event) return
   const { ofWorkspace = workspaceId } = error.facts as { ofWorkspace?: string }
   shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: ofWorkspace })
@@ -268,37 +273,40 @@ function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
  * Returns the audit event for a missing or invalid credential, or a missing right. It names a key that is no
  * longer valid.
  */
-function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
+function denialEvent(
+  { path, authorization, cookie }: IncomingRequest,
+  error: WbError,
+): AuditEvent | undefined {
   const { code, message, facts } = error
   if (code !== 'unauthorized' && code !== 'forbidden') return undefined
-  if (!isBelow(auditedPaths, path)) return undefined
+  if (!isUnderPrefix(auditedPaths, path)) return undefined
   const scope = facts.requiredScope
   return {
     action: 'auth.api_denied',
     outcome: 'denied',
     details: {
       ...(typeof scope === 'string' && { requiredScope: scope }),
-      ...(code === 'unauthorized' && { scheme: schemeOf(authorization, cookie) }),
+      ...(code === 'unauthorized' && { scheme: credentialKind(authorization, cookie) }),
       ...(typeof facts.keyId === 'string' && { keyId: facts.keyId }),
-      reason: presentable(message),
+      reason: presentableMessage(message),
     },
   }
 }
 
 /** Returns the audit event for a state-changing request from a page of another origin. */
-function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | undefined {
+function rejectionEvent({ method, path }: IncomingRequest, { facts }: WbError): AuditEvent | undefined {
   const why = facts.crossOrigin
   if (typeof why !== 'string') return undefined
-  if (!isBelow([...auditedPaths, authPaths], path)) return undefined
+  if (!isUnderPrefix([...auditedPaths, authPaths], path)) return undefined
   return {
     action: 'auth.csrf_rejected',
     outcome: 'failure',
-    details: { reason: presentable(`${method} ${path}: ${why}`) },
+    details: { reason: presentableMessage(`${method} ${path}: ${why}`) },
   }
 }
 
 /** Returns the kind of credential, without any of its characters. */
-function schemeOf(authorization: string | null, cookie: string | null): Credential {
+function credentialKind(authorization: string | null, cookie: string | null): CredentialKind {
   if (authorization !== null) return isBearer(authorization) ? 'bearer' : 'other'
   return cookie === null ? 'none' : 'session'
 }

@@ -22,7 +22,7 @@ const turnMsMax = 4
  */
 const restTurns = 16
 
-interface Waiting {
+interface WaitingWork {
   readonly cost: number
   readonly start: () => void
 }
@@ -34,7 +34,7 @@ interface Waiting {
 export class FairTurns {
   readonly #costPerTurn: number
   readonly #accepted: () => number
-  readonly #waiting = new Map<string, Map<string, Waiting[]>>()
+  readonly #waiting = new Map<string, Map<string, WaitingWork[]>>()
   #costLeft: number
   #msLeft = turnMsMax
   #isTurnPlanned = false
@@ -60,11 +60,11 @@ export class FairTurns {
       this.#begin({ cost, start })
       return
     }
-    const credentials = getOrCreate(this.#waiting, address, () => new Map<string, Waiting[]>())
+    const credentials = getOrCreate(this.#waiting, address, () => new Map<string, WaitingWork[]>())
     getOrCreate(credentials, credential, () => []).push({ cost, start })
   }
 
-  #begin({ cost, start }: Waiting): void {
+  #begin({ cost, start }: WaitingWork): void {
     const startedAt = performance.now()
     this.#costLeft -= cost
     start()
@@ -101,7 +101,7 @@ export class FairTurns {
     if (this.#waiting.size > 0) this.#planTurn()
   }
 
-  #next(): Waiting {
+  #next(): WaitingWork {
     const [address, credentials] = takeFirst(this.#waiting)
     const [credential, waiting] = takeFirst(credentials)
     const next = waiting.shift()!

@@ -34,7 +34,7 @@ function securityHeaders(production: boolean): HeaderPairs {
  * Returns the pairs with more headers. A header replaces earlier ones of the same name; a list is sent as one
  * header per entry.
  */
-export function withHeaders(
+export function replaceHeaders(
   pairs: HeaderPairs,
   more: Readonly<Record<string, string | readonly string[]>>,
 ): HeaderPairs {

@@ -2,11 +2,11 @@ import type { Server } from 'node:http'
 import { type AddressInfo, createServer } from 'node:net'
 import { listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
-import { isLoopback, reachable } from '../base/loopback.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
+import { connectableHost, isLoopback } from '../base/loopback.ts'
 import type { App } from './app.ts'
 import { limitConnections } from './connections.ts'
-import { nodeListener } from './node-listener.ts'
+import { createNodeListener } from './node-listener.ts'
 import { paceReads } from './read-pace.ts'
 import { installWireErrors } from './wire-errors.ts'
 
@@ -20,7 +20,7 @@ export interface ListenOptions {
   readonly clock?: Clock
 }
 
-export interface Listening {
+export interface RunningServer {
   /** URL at which this machine reaches the server. */
   readonly url: string
   readonly port: number
@@ -51,14 +51,14 @@ const backlog = 4_096
  *
  * @throws Error  with `code` `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL` when the address cannot be bound
  */
-export async function listen(app: App, options: ListenOptions): Promise<Listening> {
+export async function listen(app: App, options: ListenOptions): Promise<RunningServer> {
   const { host, https, clock = systemClock } = options
-  const port = await probe(host, options.port)
+  const port = await probePort(host, options.port)
   let serving = app
   let acceptedCount = 0
   const accepted = () => acceptedCount
-  let answer = nodeListener(app, accepted)
-  const listener = await orSystemError(
+  let answer = createNodeListener(app, accepted)
+  const listener = await rejectOnError(
     listhen((request, response) => answer(request, response), {
       hostname: host,
       port,
@@ -87,7 +87,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     throw new Error(`port ${port} cannot be used: browsers refuse to connect to it`)
   }
   return {
-    url: `${https ? 'https' : 'http'}://${reachable(host)}:${bound}`,
+    url: `${https ? 'https' : 'http'}://${connectableHost(host)}:${bound}`,
     port: bound,
     async drain(graceMs) {
       serving.drain()
@@ -97,7 +97,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     },
     use(next) {
       serving = next
-      answer = nodeListener(next, accepted)
+      answer = createNodeListener(next, accepted)
     },
     async close(graceMs) {
       serving.drain()
@@ -120,10 +120,10 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
  *
  * listhen also checks, but does not report the reason of a failure, and does not support port 0.
  */
-function probe(host: string, port: number): Promise<number> {
+function probePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const server = createServer()
-    server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)))
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explainListenError(error, host, port)))
     server.listen({ host, port }, () => {
       const address = server.address()
       const free = typeof address === 'object' && address ? address.port : port
@@ -140,7 +140,7 @@ async function extendBacklog(server: Server, host: string): Promise<void> {
   const { port } = server.address() as AddressInfo
   await new Promise(resolve => server.close(resolve))
   await new Promise<void>((resolve, reject) => {
-    const fail = (error: NodeJS.ErrnoException) => reject(explain(error, host, port))
+    const fail = (error: NodeJS.ErrnoException) => reject(explainListenError(error, host, port))
     server.once('error', fail)
     server.listen({ host, port, backlog }, () => {
       server.off('error', fail)
@@ -149,7 +149,7 @@ async function extendBacklog(server: Server, host: string): Promise<void> {
   })
 }
 
-function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
+function explainListenError(error: NodeJS.ErrnoException, host: string, port: number): Error {
   if (error.code !== 'EADDRINUSE') return error
   return Object.assign(new Error(`port ${port} of ${host} is in use`, { cause: error }), { code: error.code })
 }
@@ -158,7 +158,7 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): Erro
  * Rejects if listening fails. listhen has no error listener while it starts to listen, so a port that is
  * taken after the check would otherwise end the process.
  */
-async function orSystemError<T>(listening: Promise<T>): Promise<T> {
+async function rejectOnError<T>(listening: Promise<T>): Promise<T> {
   let fail: (error: NodeJS.ErrnoException) => void = () => {}
   const failed = new Promise<never>((_resolve, reject) => {
     fail = error => {
@@ -177,7 +177,7 @@ async function orSystemError<T>(listening: Promise<T>): Promise<T> {
 /** Returns true if a promise resolves within a time. */
 async function endsWithin(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
   try {
-    await within(clock, graceMs, () => ending)
+    await withTimeout(clock, graceMs, () => ending)
     return true
   } catch (error) {
     if (error instanceof TimedOut) return false

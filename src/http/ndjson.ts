@@ -1,19 +1,17 @@
 import type { Buffer as Bytes } from 'node:buffer'
+import { splitLines } from '../base/split-lines.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Line } from '../contract/route.ts'
-import { chunksOf, type Source } from './body.ts'
-import type { BodyHold } from './body-memory.ts'
-import type { Decoded } from './decode.ts'
-import { GrowingBuffer } from './growing-buffer.ts'
-
-const newline = 0x0a
+import type { NdjsonLine } from '../contract/route.ts'
+import type { BodyReservation } from './body-memory.ts'
+import type { DecodedBody } from './decoder.ts'
+import { type BodySource, readChunks } from './request-bytes.ts'
 
 export interface LinesParts {
-  readonly source: Source | null
-  readonly decode: (bytes: Bytes) => Decoded | Promise<Decoded>
+  readonly source: BodySource | null
+  readonly decode: (bytes: Bytes) => DecodedBody | Promise<DecodedBody>
   readonly limitBytes: number
-  readonly hold: BodyHold
+  readonly hold: BodyReservation
 }
 
 /**
@@ -26,14 +24,15 @@ export interface LinesParts {
  * @throws payload_too_large  when the body is larger than allowed; earlier lines were yielded
  * @throws overloaded         when the memory for bodies is used up; earlier lines were yielded
  */
-export async function* readLines(parts: LinesParts): AsyncGenerator<Line<unknown>, void, undefined> {
+export async function* readLines(parts: LinesParts): AsyncGenerator<NdjsonLine<unknown>, void, undefined> {
   const { source, decode, limitBytes, hold } = parts
   const given: number[] = []
   let givenBytes = 0
   let line = 0
   try {
-    const arriving = (bytes: number) => hold.resize(givenBytes + bytes)
-    for await (const bytes of splitLines(chunksOf(source, limitBytes), arriving)) {
+    const onChunk = (bytes: number) => hold.resize(givenBytes + bytes)
+    for await (const lineBytes of splitLines(readChunks(source, limitBytes), { onChunk })) {
+      const bytes = Buffer.from(lineBytes.buffer, 0, lineBytes.byteLength)
       line++
       if (isBlank(bytes)) continue
       givenBytes += bytes.length
@@ -46,7 +45,11 @@ export async function* readLines(parts: LinesParts): AsyncGenerator<Line<unknown
   }
 }
 
-async function readLine(bytes: Bytes, line: number, decode: LinesParts['decode']): Promise<Line<unknown>> {
+async function readLine(
+  bytes: Bytes,
+  line: number,
+  decode: LinesParts['decode'],
+): Promise<NdjsonLine<unknown>> {
   try {
     return { line, value: (await decode(bytes)).value }
   } catch (error) {
@@ -57,27 +60,6 @@ async function readLine(bytes: Bytes, line: number, decode: LinesParts['decode']
 
 function isBlank(bytes: Bytes): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
-}
-
-/**
- * Splits chunks into lines.
- *
- * @param arriving  called for each chunk with the size of the incomplete line in bytes
- */
-async function* splitLines(chunks: AsyncIterable<Uint8Array>, arriving: (bytes: number) => void) {
-  const line = new GrowingBuffer()
-  for await (const raw of chunks) {
-    arriving(line.size + raw.byteLength)
-    const chunk = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
-    let from = 0
-    for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-      line.append(chunk.subarray(from, end))
-      yield line.take()
-      from = end + 1
-    }
-    line.append(chunk.subarray(from))
-  }
-  if (line.size > 0) yield line.take()
 }
 
 /**

@@ -4,9 +4,9 @@ import { WbError } from '../contract/errors.ts'
 import type { App } from './app.ts'
 import { smallBodyBytes } from './body-memory.ts'
 import { FairTurns, turnOwner } from './fair-turns.ts'
-import { headCheck } from './request-head.ts'
+import { createHeadCheck } from './request-head.ts'
 import { joinSmallChunks } from './small-chunks.ts'
-import { UnreadBodies } from './unread-body.ts'
+import { UnreadBodies } from './unread-bodies.ts'
 import { refuseRequest } from './wire-errors.ts'
 
 /** Maximum number of requests with a small or no body that start in one turn of the event loop. */
@@ -21,11 +21,11 @@ const largeBodyCost = 4
  * Returns a listener for Node's server that answers requests with an application. An exception affects only
  * its own connection: it is logged, and answered with 500 if no response has started.
  */
-export function nodeListener(app: App, accepted: () => number): RequestListener {
+export function createNodeListener(app: App, accepted: () => number): RequestListener {
   const handle = toNodeHandler(app.h3)
-  const faultOf = headCheck()
+  const faultOf = createHeadCheck()
   const unreadBodies = new UnreadBodies(accepted)
-  const pipelines = new Pipelines()
+  const pipelines = new PipelineLimiter()
   const starts = new FairTurns(startsPerTurn, accepted)
   return (request, response) => {
     if (!pipelines.admit(response)) return
@@ -76,7 +76,7 @@ function endWithError(response: ServerResponse, app: App): void {
 const pipelinedMax = 16
 
 /** Counts the unanswered requests of each connection, and closes a connection that sends too many. */
-class Pipelines {
+class PipelineLimiter {
   readonly #unanswered = new WeakMap<object, number>()
 
   /** Returns false if the connection had too many unanswered requests and was closed. */

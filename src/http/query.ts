@@ -1,7 +1,7 @@
 import { WbError } from '../contract/errors.ts'
-import { isFitText } from './json.ts'
+import { isSafeText } from './request-json.ts'
 
-const none: Record<string, string> = Object.freeze(Object.create(null))
+const noParams: Record<string, string> = Object.freeze(Object.create(null))
 
 /**
  * Parses the parameters of a query string.
@@ -11,21 +11,21 @@ const none: Record<string, string> = Object.freeze(Object.create(null))
  *   repeated
  */
 export function parseQuery(search: string): Record<string, string> {
-  if (search.length < 2) return none
+  if (search.length < 2) return noParams
   const values: Record<string, string> = Object.create(null)
   for (const pair of search.slice(1).split('&')) {
     if (pair === '') continue
     const end = pair.indexOf('=')
-    const name = decode(end < 0 ? pair : pair.slice(0, end), 'the query')
+    const name = decodeText(end < 0 ? pair : pair.slice(0, end), 'the query')
     if (name in values) throw new WbError('validation_error', `${name}: was sent more than once`)
-    values[name] = decode(end < 0 ? '' : pair.slice(end + 1), name)
+    values[name] = decodeText(end < 0 ? '' : pair.slice(end + 1), name)
   }
   return values
 }
 
 /** @throws validation_error  when a percent-encoding is invalid, or there is a NUL character */
 export function decodeParams(raw: Readonly<Record<string, string>> | undefined): Record<string, string> {
-  if (!raw) return none
+  if (!raw) return noParams
   const values: Record<string, string> = Object.create(null)
   for (const name in raw) values[name] = decodePart(raw[name]!, name)
   return values
@@ -36,18 +36,18 @@ export function checkPath(path: string): void {
   if (path.includes('%')) decodePart(path, 'the path')
 }
 
-function decode(text: string, place: string): string {
+function decodeText(text: string, place: string): string {
   return decodePart(text.includes('+') ? text.replaceAll('+', ' ') : text, place)
 }
 
 function decodePart(text: string, place: string): string {
   if (!text.includes('%')) return text
-  const decoded = unescaped(text, place)
-  if (!isFitText(decoded)) throw new WbError('validation_error', `${place}: must not contain NUL characters`)
+  const decoded = percentDecode(text, place)
+  if (!isSafeText(decoded)) throw new WbError('validation_error', `${place}: must not contain NUL characters`)
   return decoded
 }
 
-function unescaped(text: string, place: string): string {
+function percentDecode(text: string, place: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

@@ -16,7 +16,7 @@ export interface RateLimits {
 }
 
 /** Result of taking a token. */
-export interface Taken {
+export interface TokenGrant {
   readonly isGranted: boolean
   /** Number of whole tokens left. */
   readonly remaining: number
@@ -28,7 +28,7 @@ export interface Taken {
 /** Token buckets by key. The bucket of a key that is new, or unused for a window, is full. */
 export interface RateBuckets {
   /** Takes a token if there is one. The capacity of a key must not change. */
-  take(key: string, capacity: number): Taken
+  take(key: string, capacity: number): TokenGrant
 }
 
 /** Maximum number of buckets in memory, which take at most 10 MB. */
@@ -54,7 +54,7 @@ export class MemoryBuckets implements RateBuckets {
   readonly #clock: Clock
   readonly #windowMs: number
   readonly #max: number
-  readonly #kept: () => LRUCache<string, Bucket>
+  readonly #buckets: () => LRUCache<string, Bucket>
   #sweepAt = 0
 
   constructor({ clock, windowMs, max = bucketsMax }: { clock: Clock; windowMs: number; max?: number }) {
@@ -62,17 +62,17 @@ export class MemoryBuckets implements RateBuckets {
     this.#windowMs = windowMs
     this.#max = max
     // The cache allocates all its memory at once, so commands that open their own runtime do not create it.
-    this.#kept = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
+    this.#buckets = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
   }
 
   /** Number of buckets in memory. */
   get size(): number {
-    return this.#kept().size
+    return this.#buckets().size
   }
 
-  take(key: string, capacity: number): Taken {
+  take(key: string, capacity: number): TokenGrant {
     const now = this.#clock.now()
-    const found = this.#kept().get(key)
+    const found = this.#buckets().get(key)
     const owed = found ? Math.max(0, found.owed - Math.max(0, now - found.at) * capacity) : 0
     const after = owed + this.#windowMs
     const room = capacity * this.#windowMs - after
@@ -82,36 +82,36 @@ export class MemoryBuckets implements RateBuckets {
     }
     if (!found) this.#makeRoom(now)
     const fullInMs = Math.ceil(after / capacity)
-    this.#kept().set(key, { owed: after, at: now }, { ttl: fullInMs })
+    this.#buckets().set(key, { owed: after, at: now }, { ttl: fullInMs })
     return { isGranted: true, remaining: Math.floor(room / this.#windowMs), fullInMs, nextInMs: 0 }
   }
 
   #makeRoom(now: number): void {
-    if (this.#kept().size < this.#max || now < this.#sweepAt) return
-    this.#kept().purgeStale()
+    if (this.#buckets().size < this.#max || now < this.#sweepAt) return
+    this.#buckets().purgeStale()
     this.#sweepAt = now + sweepEveryMs
   }
 }
 
 /** Rate limit class of a route: sign-in, or all other routes. */
-export type Ration = 'general' | 'signIn'
+export type RateLimitClass = 'general' | 'signIn'
 
 /** Path prefixes with a rate limit: where data is served, or where credentials could be guessed. */
-const limited = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
+const limitedPrefixes = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
 
 /**
  * Returns the rate limit class of a path; undefined if requests are not limited.
  *
  * @see docs/requirements.md#S8-06, docs/requirements.md#S8-07
  */
-export function rationOf(path: string): Ration | undefined {
+export function rateLimitClassOf(path: string): RateLimitClass | undefined {
   if (path === '/auth/login' || path === '/auth/callback' || path.startsWith('/auth/device/')) return 'signIn'
-  return limited.some(prefix => path.startsWith(prefix)) ? 'general' : undefined
+  return limitedPrefixes.some(prefix => path.startsWith(prefix)) ? 'general' : undefined
 }
 
 /** Client and class of a request for a token. */
-export interface Asking {
-  readonly ration: Ration
+export interface TokenRequest {
+  readonly rateLimitClass: RateLimitClass
   /** IP address of the client. */
   readonly client: string
   readonly isForwarded: boolean
@@ -132,28 +132,28 @@ export class RateLimit {
    *
    * @throws rate_limited  when no token is left
    */
-  take(asking: Asking, headers: HeaderPairs): void {
+  take(asking: TokenRequest, headers: HeaderPairs): void {
     const [key, capacity] = this.#bucketOf(asking)
     const { isGranted, remaining, fullInMs, nextInMs } = this.#buckets.take(key, capacity)
     headers.push(
       ['x-ratelimit-limit', String(capacity)],
       ['x-ratelimit-remaining', String(remaining)],
-      ['x-ratelimit-reset', String(seconds(fullInMs))],
+      ['x-ratelimit-reset', String(toSeconds(fullInMs))],
     )
     if (isGranted) return
     throw new WbError('rate_limited', 'too many requests came from this address', {
-      headers: { 'retry-after': String(Math.max(1, seconds(nextInMs))) },
+      headers: { 'retry-after': String(Math.max(1, toSeconds(nextInMs))) },
     })
   }
 
-  #bucketOf({ ration, client, isForwarded }: Asking): [key: string, capacity: number] {
+  #bucketOf({ rateLimitClass, client, isForwarded }: TokenRequest): [key: string, capacity: number] {
     const { capacity, directCapacity, authCapacity } = this.#limits
-    if (ration === 'signIn') return [`sign-in ${client}`, authCapacity]
+    if (rateLimitClass === 'signIn') return [`sign-in ${client}`, authCapacity]
     if (isForwarded || directCapacity === capacity) return [client, capacity]
     return [`direct ${client}`, directCapacity]
   }
 }
 
-function seconds(ms: number): number {
+function toSeconds(ms: number): number {
   return Math.ceil(ms / 1_000)
 }

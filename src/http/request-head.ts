@@ -14,13 +14,13 @@ export type RequestHead = Pick<IncomingMessage, 'url' | 'httpVersion' | 'headers
  *
  * @see RFC 9112 section 3.2
  */
-export function headCheck(): (head: RequestHead) => WbError | undefined {
+export function createHeadCheck(): (head: RequestHead) => WbError | undefined {
   // Consecutive requests usually name the same host, and parsing it costs more than the rest of the check.
   let lastValidHost: string | undefined
 
   function isValidHost(host: string): boolean {
     if (host === lastValidHost) return true
-    if (!isHost(host)) return false
+    if (!isHostHeader(host)) return false
     lastValidHost = host
     return true
   }
@@ -28,36 +28,36 @@ export function headCheck(): (head: RequestHead) => WbError | undefined {
   return ({ url = '', httpVersion, headers, rawHeaders }) => {
     if (rawHeaders.length > 2 * limits.headerCount)
       return new WbError('headers_too_large', `there are more than ${limits.headerCount} headers`)
-    if (!isTarget(url)) return invalid('the request target is not valid')
-    if (headers.host === undefined && httpVersion === '1.1') return invalid('the Host header is missing')
+    if (!isRequestTarget(url)) return invalidHead('the request target is not valid')
+    if (headers.host === undefined && httpVersion === '1.1') return invalidHead('the Host header is missing')
     const repeated = repeatedHeader(rawHeaders)
-    if (repeated) return invalid(`the header ${repeated} was sent more than once`)
+    if (repeated) return invalidHead(`the header ${repeated} was sent more than once`)
     // An empty Host is valid when the client does not know a name for the server.
-    if (headers.host && !isValidHost(headers.host)) return invalid('the Host header is not valid')
+    if (headers.host && !isValidHost(headers.host)) return invalidHead('the Host header is not valid')
     return undefined
   }
 }
 
-function invalid(message: string): WbError {
+function invalidHead(message: string): WbError {
   return new WbError('validation_error', message, { hint: wellFormedHint })
 }
 
 /** Returns true for a host name or IP address with an optional port, as in the Host header. */
-export function isHost(text: string): boolean {
+export function isHostHeader(text: string): boolean {
   return hostPattern.test(text) && URL.canParse(`http://${text}`)
 }
 
 const hostPattern = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i
 
 /** Returns true for a path, `*`, or an absolute http(s) URL as proxies send it. */
-function isTarget(target: string): boolean {
+function isRequestTarget(target: string): boolean {
   if (unsafeCharacter.test(target) || dotSegment.test(target)) return false
   return target.startsWith('/') || target === '*' || isAbsoluteForm(target)
 }
 
 function isAbsoluteForm(target: string): boolean {
   const [, authority] = /^https?:\/\/([^/?]+)/i.exec(target) ?? []
-  return authority !== undefined && isHost(authority) && URL.canParse(target)
+  return authority !== undefined && isHostHeader(authority) && URL.canParse(target)
 }
 
 /** Characters that a URL parser drops or rewrites: controls, spaces, `#`, and a backslash in the path. */

@@ -1,4 +1,4 @@
-import { nameHex, newRequestId } from '../base/id.ts'
+import { newRequestId, randomNameHex } from '../base/id.ts'
 
 /** Identifiers of a request, used in response headers, error bodies and the log. */
 export interface Trace {
@@ -15,12 +15,12 @@ const traceparentShape = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9
  *
  * @see docs/http.md#request-ids, https://www.w3.org/TR/trace-context/
  */
-export function traceOf(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
+export function createTrace(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
   const parent = sentParent ? traceparentShape.exec(sentParent) : null
   const requestId = sentId && idShape.test(sentId) ? sentId : (parent?.[1] ?? newRequestId())
   return { requestId, traceparent: parent?.[0] ?? newTraceparent() }
 }
 
 function newTraceparent(): string {
-  return `00-${nameHex(16)}-${nameHex(8)}-01`
+  return `00-${randomNameHex(16)}-${randomNameHex(8)}-01`
 }

@@ -8,24 +8,24 @@ import { isErrorCode, WbError } from '../contract/errors.ts'
  *   code throws that code instead
  */
 export function validate<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
-  const result = schema.safeParse(value, { error: missing })
+  const result = schema.safeParse(value, { error: missingFieldMessage })
   if (result.success) return result.data
-  throw refusal(result.error.issues[0]!)
+  throw invalidInput(result.error.issues[0]!)
 }
 
 /** Returns "is required" for a missing field; other issues keep the library's message. */
-function missing(issue: z.core.$ZodRawIssue): string | undefined {
+function missingFieldMessage(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.code === 'invalid_type' && issue.input === undefined ? 'is required' : undefined
 }
 
-type Issue = z.core.$ZodIssue
+type ZodIssue = z.core.$ZodIssue
 
-function refusal(issue: Issue): WbError {
+function invalidInput(issue: ZodIssue): WbError {
   const path = issue.path.map(String).join('.')
-  return new WbError(codeOf(issue), path === '' ? issue.message : `${path}: ${issue.message}`)
+  return new WbError(issueErrorCode(issue), path === '' ? issue.message : `${path}: ${issue.message}`)
 }
 
-function codeOf(issue: Issue) {
+function issueErrorCode(issue: ZodIssue) {
   const code = issue.code === 'custom' ? issue.params?.code : undefined
   return typeof code === 'string' && isErrorCode(code) ? code : 'validation_error'
 }

@@ -3,13 +3,13 @@ import type { Duplex } from 'node:stream'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import { failureOf } from './envelope.ts'
-import { commonHeaders, type HeaderPairs, withHeaders } from './headers.ts'
+import { toErrorReply } from './error-reply.ts'
+import { commonHeaders, type HeaderPairs, replaceHeaders } from './headers.ts'
 import { wellFormedHint } from './request-head.ts'
-import { traceOf } from './trace.ts'
+import { createTrace } from './trace.ts'
 
 /** Settings and log of the application that serves a connection. */
-export interface WireParts {
+export interface WireErrorParts {
   readonly settings: { readonly requestIdHeader: string; readonly production: boolean }
   readonly log: Log
 }
@@ -26,7 +26,7 @@ const lingerMs = 2_000
  *
  * @see docs/errors.md
  */
-export function installWireErrors(server: Server, parts: () => WireParts): void {
+export function installWireErrors(server: Server, parts: () => WireErrorParts): void {
   // Node reads these settings per connection, although its types list most of them as options only. The
   // application reports a missing Host and too many headers with the error envelope. Node would send an empty
   // 400, and silently drop headers.
@@ -52,7 +52,7 @@ export function installWireErrors(server: Server, parts: () => WireParts): void 
 }
 
 /** Answers a request that the application has not seen, and closes its connection. */
-export function refuseRequest(response: ServerResponse, error: WbError, parts: WireParts): void {
+export function refuseRequest(response: ServerResponse, error: WbError, parts: WireErrorParts): void {
   const { status, pairs, body } = wireReply(error, parts)
   response.writeHead(status, pairs.flat()).end(response.req.method === 'HEAD' ? undefined : body)
 }
@@ -69,7 +69,7 @@ function wireError(code: string | undefined): WbError {
  * Answers on the socket itself, after a response in progress: a complete request still gets its own response,
  * then the connection closes. A started response can only be cut off.
  */
-function refuseSocket(socket: Duplex, error: WbError, parts: WireParts): void {
+function refuseSocket(socket: Duplex, error: WbError, parts: WireErrorParts): void {
   const pending = pendingResponse(socket)
   if (pending?.req.complete && !pending.headersSent) {
     pending.shouldKeepAlive = false
@@ -82,7 +82,7 @@ function refuseSocket(socket: Duplex, error: WbError, parts: WireParts): void {
   const { status, pairs, body } = wireReply(error, parts)
   const head = pairs.map(([name, value]) => `${name}: ${value}`)
   const isHead = pending?.req.method === 'HEAD'
-  const lines = [`HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}`, ...head, '', isHead ? '' : body]
+  const lines = [`HTTP/1.1 ${status} ${reasonPhrases[status] ?? 'Error'}`, ...head, '', isHead ? '' : body]
   socket.end(lines.join('\r\n'))
   socket.resume()
   setTimeout(() => socket.destroy(), lingerMs).unref()
@@ -102,9 +102,9 @@ interface WireReply {
   readonly body: string
 }
 
-function wireReply(error: WbError, { settings }: WireParts): WireReply {
-  const trace = traceOf(undefined, undefined)
-  const { status, headers, envelope } = failureOf(error, trace.requestId)
+function wireReply(error: WbError, { settings }: WireErrorParts): WireReply {
+  const trace = createTrace(undefined, undefined)
+  const { status, headers, envelope } = toErrorReply(error, trace.requestId)
   const body = JSON.stringify(envelope)
   const pairs: HeaderPairs = [
     ...commonHeaders(settings.production),
@@ -114,10 +114,10 @@ function wireReply(error: WbError, { settings }: WireParts): WireReply {
     ['content-length', String(Buffer.byteLength(body))],
     ['connection', 'close'],
   ]
-  return { status, pairs: withHeaders(pairs, headers), body }
+  return { status, pairs: replaceHeaders(pairs, headers), body }
 }
 
-const reasons: Readonly<Record<number, string>> = {
+const reasonPhrases: Readonly<Record<number, string>> = {
   400: 'Bad Request',
   404: 'Not Found',
   431: 'Request Header Fields Too Large',

@@ -1,20 +1,20 @@
-import { serve } from '../base/threads.ts'
+import { serveOperations } from '../base/threads.ts'
 import { api } from '../contract/index.ts'
 import type { Topic } from '../contract/route.ts'
-import { type Decoded, decoder } from './decode.ts'
-import type { DecodeOps, RouteName } from './decoding.ts'
+import type { DecodeOperations, RouteName } from './decode-thread.ts'
+import { createDecoder, type DecodedBody } from './decoder.ts'
 
 /** Thread that decodes large bodies, so that parsing and validation do not block other requests. */
-serve(() => {
-  const decoders = new Map<string, (bytes: Buffer) => Decoded>()
+serveOperations(() => {
+  const decoders = new Map<string, (bytes: Buffer) => DecodedBody>()
   const decoderOf = ({ topic, operation }: RouteName) => {
     const name = `${topic}.${operation}`
     const { body } = (api as Readonly<Record<string, Topic>>)[topic]![operation]!
-    const known = decoders.get(name) ?? decoder(body!)
+    const known = decoders.get(name) ?? createDecoder(body!)
     decoders.set(name, known)
     return known
   }
-  const ops: DecodeOps = {
+  const ops: DecodeOperations = {
     decode: ({ bytes, ...route }) =>
       decoderOf(route)(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
   }

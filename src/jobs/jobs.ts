@@ -1,27 +1,27 @@
-import { requireWorkspace } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
-import { timestamp } from '../contract/fields.ts'
+import { isoTimestamp } from '../contract/fields.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { ServerEvent } from '../contract/route.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
-import { failJob } from './changes.ts'
-import { JobFollower } from './follower.ts'
-import type { JobNews } from './news.ts'
+import { failJob } from './job-changes.ts'
+import type { JobEvents } from './job-events.ts'
+import { JobFollower } from './job-follower.ts'
 
 /** Interval at which changes of other processes are read, in milliseconds. */
 const pollMs = 500
 /** Maximum number of attempts; a running job changes often, and each change requires another one. */
 const attemptsMax = 100
 
-interface Parts {
+interface JobsParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  readonly news: JobNews
+  readonly jobEvents: JobEvents
   /** Called when a client follows a job. */
   readonly watched: () => void
   /** Called when a client has cancelled a job. */
@@ -30,14 +30,14 @@ interface Parts {
 
 /** Jobs of workspaces, for the API. */
 export class Jobs {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: JobsParts) {}
 
   /**
    * Lists jobs, newest first.
    *
    * @throws workspace_not_found, invalid_cursor
    */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Job>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Job>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
     return this.parts.pager.page(tables.jobs, newestFirst, query)
@@ -60,7 +60,7 @@ export class Jobs {
       const ended = await failJob(this.parts, stored, 'cancelled')
       if (!ended) continue
       this.parts.cancelled(jobId)
-      this.parts.news.tell(ended)
+      this.parts.jobEvents.emit(ended)
       return ended
     }
     throw new WbError('control_plane_unavailable', 'the job keeps changing; it was not cancelled')
@@ -78,14 +78,14 @@ export class Jobs {
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
     await this.stored(workspaceId, jobId)
-    const { rows, clock, news, watched } = this.parts
+    const { rows, clock, jobEvents, watched } = this.parts
     watched()
     return new JobFollower({
-      after: timestamp.safeParse(after).success ? after : null,
+      after: isoTimestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
       wait(wake) {
         const calls = [
-          news.listen(job => {
+          jobEvents.listen(job => {
             if (job.jobId === jobId) wake()
           }),
           clock.after(pollMs, wake),

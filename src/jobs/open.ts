@@ -3,19 +3,19 @@ import type { Config } from '../config/schema.ts'
 import type { Job, jobs } from '../contract/jobs.ts'
 import type { IngestLoad } from '../contract/operational.ts'
 import type { Pager } from '../storage/cursor.ts'
+import { JobEvents } from './job-events.ts'
+import { JobWorker, type JobWorkerParts } from './job-worker.ts'
 import { Jobs } from './jobs.ts'
-import { JobNews } from './news.ts'
 import { JobRetention } from './retention.ts'
 import { jobHandlers } from './routes.ts'
-import { Worker, type WorkerParts } from './worker.ts'
 
-type Parts = { readonly pager: Pager; readonly config: Config } & Pick<
-  WorkerParts,
+type OpenJobsParts = { readonly pager: Pager; readonly config: Config } & Pick<
+  JobWorkerParts,
   'rows' | 'clock' | 'log' | 'audit' | 'host' | 'mark' | 'perform'
 >
 
 /** Progress of a job that a caller waits for. */
-interface Step {
+interface JobProgress {
   readonly label: string
   readonly done: number
   readonly total: number
@@ -33,24 +33,24 @@ export interface JobsRoom {
   /** Returns the number of jobs that no process works on. */
   due(): Promise<number>
   /** Runs all jobs that are due, and waits for them. */
-  settle(signal: AbortSignal, onProgress: (step: Step) => void): Promise<void>
+  settle(signal: AbortSignal, onProgress: (step: JobProgress) => void): Promise<void>
   close(): Promise<void>
 }
 
 /** Opens the jobs of a store. No job runs before `start`, `wake` or `settle`. */
-export function openJobs(parts: Parts): JobsRoom {
+export function openJobs(parts: OpenJobsParts): JobsRoom {
   const { runtime, controlPlane } = parts.config
-  const news = new JobNews()
-  const worker = new Worker({
+  const jobEvents = new JobEvents()
+  const worker = new JobWorker({
     ...parts,
-    news,
+    jobEvents,
     capacity: runtime.maxConcurrentIngestJobs,
     leaseMs: controlPlane.jobsResume.graceMs,
     everyMs: controlPlane.jobsResume.intervalMs,
   })
   const room = new Jobs({
     ...parts,
-    news,
+    jobEvents,
     watched: () => worker.wake(),
     cancelled: jobId => worker.drop(jobId),
   })
@@ -64,7 +64,7 @@ export function openJobs(parts: Parts): JobsRoom {
     wake: () => worker.wake(),
     load: () => worker.load(),
     due: () => worker.due(),
-    settle: (signal, onProgress) => worker.settle(signal, job => onProgress(stepOf(job))),
+    settle: (signal, onProgress) => worker.settle(signal, job => onProgress(jobProgress(job))),
     async close() {
       await worker.close()
       await retention.close()
@@ -72,6 +72,6 @@ export function openJobs(parts: Parts): JobsRoom {
   }
 }
 
-function stepOf({ jobId, processed, total }: Job): Step {
+function jobProgress({ jobId, processed, total }: Job): JobProgress {
   return { label: `job ${jobId}`, done: processed, total: total ?? 0 }
 }

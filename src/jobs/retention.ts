@@ -1,5 +1,5 @@
 import type { Clock } from '../base/clock.ts'
-import { Hourly } from '../base/hourly.ts'
+import { HourlyTask } from '../base/hourly-task.ts'
 import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -18,12 +18,12 @@ export interface JobRetentionParts {
 /** Deletes jobs that ended long ago. Only one process of a store runs it. */
 export class JobRetention {
   readonly #parts: JobRetentionParts
-  readonly #hourly: Hourly
+  readonly #hourly: HourlyTask
 
   constructor(parts: JobRetentionParts) {
     this.#parts = parts
     const failed = (error: unknown) => parts.log.warn({ error }, 'old jobs could not be deleted')
-    this.#hourly = new Hourly(parts.clock, () => this.#prune().catch(failed))
+    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(failed))
   }
 
   /** Deletes old jobs now and every hour. */

@@ -10,20 +10,20 @@ export interface Keychain {
   deletePassword(service: string, account: string): Promise<boolean>
   /** Returns the password of any account of a service; null if it has none. */
   findPassword(service: string): Promise<string | null>
-  findCredentials(service: string): Promise<Credential[]>
+  findCredentials(service: string): Promise<KeychainCredential[]>
   /**
    * Returns accounts with any data, including leftovers of a killed writer, which `deletePassword` removes.
    */
   findAccounts(service: string): Promise<string[]>
 }
 
-export interface Credential {
+export interface KeychainCredential {
   account: string
   password: string
 }
 
 /** Functions that a library provides; the others are the same for all libraries. */
-export type Entries = Omit<Keychain, 'findPassword' | 'findAccounts'>
+export type KeychainEntries = Omit<Keychain, 'findPassword' | 'findAccounts'>
 
 /**
  * Storage of entries. Entries of one driver are not visible to another, so callers must store which driver

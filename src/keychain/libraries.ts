@@ -1,10 +1,13 @@
-import type { Entries, KeychainFault } from './keychain.ts'
+import type { KeychainEntries, KeychainFault } from './keychain.ts'
 
 /** Drivers that are packages with native code. They run in a separate process, see `process.ts`. */
-export type Library = 'keyring' | 'keytar'
+export type KeychainLibrary = 'keyring' | 'keytar'
 
 /** @throws Error  when a package or its native part is not installed */
-export const libraries: Record<Library, () => Promise<Entries>> = { keyring, keytar }
+export const loadLibrary: Record<KeychainLibrary, () => Promise<KeychainEntries>> = {
+  keyring: loadKeyring,
+  keytar: loadKeytar,
+}
 
 /**
  * Loads the default driver.
@@ -12,7 +15,7 @@ export const libraries: Record<Library, () => Promise<Entries>> = { keyring, key
  * Without the option `store`, and if no Secret Service responds, it would store secrets in the kernel's
  * keyring, which is cleared when the machine restarts.
  */
-async function keyring(): Promise<Entries> {
+async function loadKeyring(): Promise<KeychainEntries> {
   const { AsyncEntry, findCredentialsAsync } = await import('@napi-rs/keyring')
   const entry = (service: string, account: string) =>
     new AsyncEntry(service, account, { linux: { store: 'secret-service' } })
@@ -31,7 +34,7 @@ async function keyring(): Promise<Entries> {
  *
  * @see https://github.com/atom/node-keytar/issues/477
  */
-async function keytar(): Promise<Entries> {
+async function loadKeytar(): Promise<KeychainEntries> {
   const { default: library } = await import('keytar')
   return {
     async getPassword(service, account) {
@@ -59,7 +62,7 @@ async function refuseLocked(service: string): Promise<void> {
     const { findCredentialsAsync } = await import('@napi-rs/keyring')
     await findCredentialsAsync(service)
   } catch (error) {
-    if (faultOf(error) === 'locked') throw error
+    if (keychainFaultOf(error) === 'locked') throw error
   }
 }
 
@@ -72,6 +75,6 @@ const texts: [pattern: RegExp, fault: KeychainFault][] = [
 ]
 
 /** Returns the kind of a library error. */
-export function faultOf(error: unknown): KeychainFault {
+export function keychainFaultOf(error: unknown): KeychainFault {
   return texts.find(([pattern]) => pattern.test(String(error)))?.[1] ?? 'unavailable'
 }

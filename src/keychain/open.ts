@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
-import { divided } from './divided.ts'
-import { unavailable } from './faults.ts'
-import { fileKeychain } from './file.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
+import { createDividedKeychain } from './divided-keychain.ts'
+import { type ProcessVariables, startEntriesProcess } from './entries-process.ts'
+import { libraryUnavailable } from './faults.ts'
+import { createFileKeychain } from './file-keychain.ts'
 import type { Keychain, KeychainDriver } from './keychain.ts'
-import type { Library } from './libraries.ts'
-import { entriesProcess, type Variables } from './process.ts'
+import type { KeychainLibrary } from './libraries.ts'
 
 export interface KeychainOptions {
   /** Folder of the driver `file`, used for nothing else. */
@@ -14,7 +14,7 @@ export interface KeychainOptions {
   /**
    * All environment variables of the library's process. The library needs them to find the user's session.
    */
-  environment: Variables
+  environment: ProcessVariables
   /** Timeout of each call in milliseconds, including the start of the library; 3000 by default. */
   timeoutMs?: number
 }
@@ -26,20 +26,20 @@ export interface KeychainOptions {
  * @returns functions that reject with `KeychainUnavailable`
  */
 export function openKeychain(driver: KeychainDriver, options: KeychainOptions): Keychain {
-  return driver === 'file' ? fileKeychain(options.folder) : systemKeychain(driver, options)
+  return driver === 'file' ? createFileKeychain(options.folder) : systemKeychain(driver, options)
 }
 
-function systemKeychain(library: Library, options: KeychainOptions): Keychain {
+function systemKeychain(library: KeychainLibrary, options: KeychainOptions): Keychain {
   const { clock, environment, timeoutMs = 3000 } = options
-  const running = entriesProcess(library, clock, environment)
-  const keychain = divided(running.entries)
+  const running = startEntriesProcess(library, clock, environment)
+  const keychain = createDividedKeychain(running.entries)
 
   async function bounded<T>(call: Promise<T>): Promise<T> {
     try {
-      return await within(clock, timeoutMs, () => call)
+      return await withTimeout(clock, timeoutMs, () => call)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
-      const late = unavailable(library, 'timeout', error)
+      const late = libraryUnavailable(library, 'timeout', error)
       running.stop(late)
       throw late
     }

@@ -1,21 +1,21 @@
-import type { Entries } from './keychain.ts'
-import { faultOf, type Library, libraries } from './libraries.ts'
-import type { Answer, Call } from './process.ts'
+import type { EntriesCall, EntriesResult } from './entries-process.ts'
+import type { KeychainEntries } from './keychain.ts'
+import { type KeychainLibrary, keychainFaultOf, loadLibrary } from './libraries.ts'
 
-const library = process.argv[2] as Library
-const loading = libraries[library]()
+const library = process.argv[2] as KeychainLibrary
+const loading = loadLibrary[library]()
 // The first call reports the error.
 loading.catch(() => {})
 
 // The terminal sends SIGINT to this process too, but the command decides if a write must still be completed.
 process.on('SIGINT', () => {})
-process.on('disconnect', end)
+process.on('disconnect', endProcess)
 // The command may have ended while this file was being loaded.
-if (!process.connected) end()
-process.on('message', async (call: Call) => process.send!(await answer(call)))
+if (!process.connected) endProcess()
+process.on('message', async (call: EntriesCall) => process.send!(await answerCall(call)))
 
-async function answer({ id, name, input }: Call): Promise<Answer> {
-  let entries: Entries
+async function answerCall({ id, name, input }: EntriesCall): Promise<EntriesResult> {
+  let entries: KeychainEntries
   try {
     entries = await loading
   } catch (error) {
@@ -25,11 +25,11 @@ async function answer({ id, name, input }: Call): Promise<Answer> {
     const run = entries[name] as (...input: readonly string[]) => Promise<unknown>
     return { id, value: await run(...input) }
   } catch (error) {
-    return { id, fault: faultOf(error), text: String(error) }
+    return { id, fault: keychainFaultOf(error), text: String(error) }
   }
 }
 
 /** Any other way to exit would wait for pending calls. */
-function end(): void {
+function endProcess(): void {
   process.kill(process.pid, 'SIGKILL')
 }

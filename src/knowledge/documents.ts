@@ -6,22 +6,22 @@ import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contrac
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { RecordView } from '../storage/content.ts'
-import type { Cursors, Page, Pager } from '../storage/cursor.ts'
-import { listingOf } from '../storage/missing.ts'
+import type { Cursors, Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Stored } from '../storage/rows.ts'
+import { requireListing } from '../storage/store-features.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
-import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { documentPayload, shownPayload, stampedPayload, titleOf } from './payload.ts'
-import { inOneSpace, type Space } from './space.ts'
+import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import { documentPayload, titleOfPayload, toApiPayload, updateInheritedFields } from './payload.ts'
+import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
-interface Parts {
+interface DocumentsParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly cursors: Cursors
   readonly clock: Clock
   readonly log: Log
   readonly bases: KnowledgeBases
-  readonly space: Space
+  readonly space: VectorSpace
 }
 
 /** Number of chunks to rewrite in one transaction when metadata changes. */
@@ -29,7 +29,7 @@ const rewriteSlice = 256
 /** Maximum number of attempts; each one but the last failed because of another change to the document. */
 const attemptsMax = 20
 
-const unset = {
+const unsetFields = {
   sourceDocId: null,
   sourceFilename: null,
   fileType: null,
@@ -46,10 +46,10 @@ const unset = {
 
 /** Documents of knowledge bases. */
 export class Documents {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: DocumentsParts) {}
 
   /** @throws knowledge_base_not_found */
-  async list(workspaceId: string, knowledgeBaseId: string, query: PageQuery): Promise<Page<DocumentRow>> {
+  async list(workspaceId: string, knowledgeBaseId: string, query: PageQuery): Promise<RowPage<DocumentRow>> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
     return this.parts.pager.page(tables.documents, list, query)
@@ -69,7 +69,7 @@ export class Documents {
   async create(workspaceId: string, knowledgeBaseId: string, body: DocumentCreate): Promise<Document> {
     await this.parts.bases.get(workspaceId, knowledgeBaseId)
     const row: DocumentRow = {
-      ...unset,
+      ...unsetFields,
       ...body,
       workspaceId,
       knowledgeBaseId,
@@ -99,18 +99,18 @@ export class Documents {
    * @throws document_not_found, knowledge_base_not_found
    * @throws conflict  the document changed during every attempt
    */
-  update(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
-    return this.parts.bases.whileThere(place, () => this.changed(place, patch, caller))
+  update(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
+    return this.parts.bases.unlessDeleted(place, () => this.changed(place, patch, caller))
   }
 
-  private async changed(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
+  private async changed(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
     let isStamped = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { row: before, version } = await this.stored(place)
       const after: DocumentRow = {
         ...before,
         ...patch,
-        ...(keepsKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
+        ...(matchesIngestKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
         updatedAt: timestamp(this.parts.clock),
       }
       if (isStamped || isStampChanged(before, after)) {
@@ -126,7 +126,7 @@ export class Documents {
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  async delete(place: DocumentPlace): Promise<void> {
+  async delete(place: DocumentKey): Promise<void> {
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     const outcome = await context.store.write(
       [{ op: 'deleteDocument', ...context.key, documentId: place.documentId }],
@@ -145,7 +145,7 @@ export class Documents {
         await this.delete({ workspaceId, knowledgeBaseId, documentId })
         deleted.push(documentId)
       } catch (error) {
-        const why = whyNotDeleted(error)
+        const why = deletionFailure(error)
         if (why.code !== 'not_found')
           this.parts.log.error({ documentId, error }, 'a document was not deleted')
         failed.push({ documentId, ...why })
@@ -160,16 +160,16 @@ export class Documents {
    * @throws document_not_found, invalid_cursor, list_records_not_supported
    */
   async chunks(
-    place: DocumentPlace,
+    place: DocumentKey,
     query: { limit: number; cursor?: string },
     caller: Pick<Caller, 'visibility'>,
-  ): Promise<Page<Chunk>> {
+  ): Promise<RowPage<Chunk>> {
     await this.get(place.workspaceId, place.knowledgeBaseId, place.documentId)
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     const list = ['chunks', ...keyOf(place)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.open(list, query.cursor)
-    const views = await this.parts.bases.whileThere(place, () =>
-      listingOf(context.store).ofDocument(context.key, {
+    const views = await this.parts.bases.unlessDeleted(place, () =>
+      requireListing(context.store).ofDocument(context.key, {
         documentId: place.documentId,
         after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
         limit: query.limit + 1,
@@ -185,7 +185,7 @@ export class Documents {
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  private async stored(place: DocumentPlace): Promise<Stored<DocumentRow>> {
+  private async stored(place: DocumentKey): Promise<Stored<DocumentRow>> {
     const stored = await this.parts.rows.get(tables.documents, keyOf(place))
     if (stored) return stored
     await this.parts.bases.get(place.workspaceId, place.knowledgeBaseId)
@@ -193,11 +193,11 @@ export class Documents {
   }
 
   /** Rewrites the payloads of a document's chunks, and their vectors if the runtime fits the space itself. */
-  private async restamp(place: DocumentPlace, document: DocumentRow, caller: Caller): Promise<void> {
+  private async restamp(place: DocumentKey, document: DocumentRow, caller: Caller): Promise<void> {
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
-      const views = await listingOf(context.store).ofDocument(context.key, {
+      const views = await requireListing(context.store).ofDocument(context.key, {
         documentId: place.documentId,
         after: cursor,
         limit: rewriteSlice,
@@ -218,9 +218,9 @@ export class Documents {
   ): Promise<void> {
     const { visibility, signal } = caller
     const numbers = listed.map(view => view.record)
-    const title = titleOf(document.metadata)
+    const title = titleOfPayload(document.metadata)
     const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
-    await inOneSpace(async () => {
+    await retryOnSpaceChange(async () => {
       const views = await context.store.read(context.key, numbers, { vectors: !context.fitted, visibility })
       const passages = views.map(view => ({ title, text: view.text ?? '' }))
       const { generation, vectors } = context.fitted
@@ -229,7 +229,7 @@ export class Documents {
       const records = views.map((view, at) => ({
         ...view,
         title,
-        payload: stampedPayload(view.payload, document),
+        payload: updateInheritedFields(view.payload, document),
         vector: vectors[at]!,
       }))
       const change = { op: 'upsert' as const, ...context.key, generation, records }
@@ -240,14 +240,14 @@ export class Documents {
   }
 }
 
-export interface DocumentPlace {
+export interface DocumentKey {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
   readonly documentId: string
 }
 
 /** Returns false if a manual change of name, hash or status makes a document differ from the ingested one. */
-function keepsKeys(row: DocumentRow, patch: DocumentFields): boolean {
+function matchesIngestKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
     patch[field] === undefined || patch[field] === row[field]
   return isSame('sourceFilename') && isSame('contentHash') && patch.status !== 'failed'
@@ -257,12 +257,12 @@ function isStampChanged(before: DocumentRow, after: DocumentRow): boolean {
   return JSON.stringify(documentPayload(before)) !== JSON.stringify(documentPayload(after))
 }
 
-function keyOf(place: DocumentPlace): string[] {
+function keyOf(place: DocumentKey): string[] {
   return [place.workspaceId, place.knowledgeBaseId, place.documentId]
 }
 
 function toChunk(view: RecordView): Chunk {
-  return { id: view.id, chunkIndex: view.chunkIndex, text: view.text, payload: shownPayload(view) }
+  return { id: view.id, chunkIndex: view.chunkIndex, text: view.text, payload: toApiPayload(view) }
 }
 
 function documentNotFound(documentId: string): WbError {
@@ -281,7 +281,7 @@ const deletionCodes: Partial<Record<ErrorCode, string>> = {
   policy_denied: 'policy_denied',
 }
 
-function whyNotDeleted(error: unknown): { code: string; message: string } {
+function deletionFailure(error: unknown): { code: string; message: string } {
   if (!(error instanceof WbError))
     return { code: 'delete_failed', message: 'the document could not be deleted' }
   return { code: deletionCodes[error.code] ?? 'delete_failed', message: error.message }

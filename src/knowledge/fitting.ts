@@ -1,15 +1,15 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Host } from '../base/threads.ts'
+import type { OperationHost } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
-import { type CollectionKey, type ContentStore, keyText } from '../storage/content.ts'
-import type { PassageOps } from './passages.ts'
+import { type CollectionKey, type ContentStore, collectionKeyText } from '../storage/content.ts'
+import type { PassageOperations } from './passage-operations.ts'
 
 /** Minimum number of chunks for a fit; below it, a fitted space is no better than the placeholder. */
 const fitRecordsMin = 10
 /** Share of unfitted chunks above which a refit starts without waiting for ingest to stop. */
 const unfittedShareMax = 0.2
-const quietMs = 2_000
+const quietPeriodMs = 2_000
 /**
  * Duration of a lease: longer than one step of a fit. Then other processes can take over from a killed one.
  */
@@ -26,11 +26,11 @@ export interface FitProgress {
 
 type OnProgress = (step: FitProgress) => void
 
-interface Parts {
+interface FittingParts {
   /** Store with collections that can be fitted. */
   readonly store: ContentStore
   /** Runs on a separate thread, because a fit takes seconds. */
-  readonly host: Host<PassageOps>
+  readonly host: OperationHost<PassageOperations>
   readonly clock: Clock
   readonly log: Log
   /** Identifies this process as the owner of leases. */
@@ -38,11 +38,11 @@ interface Parts {
 }
 
 /** Result of a fit: the new space is current, another process has the lease, or the fit was abandoned. */
-type Ending = 'done' | 'leased' | 'given up'
+type FitOutcome = 'done' | 'leased' | 'given up'
 
 /** Refits the vector spaces of collections as they grow. */
 export class Fitting {
-  private readonly running = new Map<string, Promise<Ending>>()
+  private readonly running = new Map<string, Promise<FitOutcome>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
   /**
@@ -51,17 +51,17 @@ export class Fitting {
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
 
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: FittingParts) {}
 
   isRunning(key: CollectionKey): boolean {
-    return this.running.has(keyText(key))
+    return this.running.has(collectionKeyText(key))
   }
 
   /**
    * Reacts to a growing collection: fits it at once if many chunks are unfitted, else when ingest has paused.
    */
   grew(key: CollectionKey): void {
-    this.later(key, quietMs)
+    this.later(key, quietPeriodMs)
     this.catchUp(key, unfittedShareMax)
   }
 
@@ -95,7 +95,7 @@ export class Fitting {
   /** Checks a collection after a pause. Another call restarts the pause. */
   private later(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
-    const name = keyText(key)
+    const name = collectionKeyText(key)
     this.timers.get(name)?.()
     const cancel = this.parts.clock.after(pauseMs, () => {
       this.timers.delete(name)
@@ -106,13 +106,13 @@ export class Fitting {
 
   /** Starts a fit if more than a share of the collection is unfitted. */
   private catchUp(key: CollectionKey, share: number): void {
-    const name = keyText(key)
+    const name = collectionKeyText(key)
     if (this.closed || this.isRunning(key) || this.checking.has(name)) return
     this.checking.add(name)
     this.isDue(key, share)
       .finally(() => this.checking.delete(name))
       .then(isDue => {
-        if (isDue && !this.closed && !this.isRunning(key)) return this.keepUp(key)
+        if (isDue && !this.closed && !this.isRunning(key)) return this.refitIfDue(key)
       })
       .catch(error =>
         this.parts.log.error({ collection: key.name, error }, 'looking for unfitted chunks failed'),
@@ -120,21 +120,21 @@ export class Fitting {
   }
 
   private async isDue(key: CollectionKey, share: number): Promise<boolean> {
-    const entry = (await this.due()).find(other => keyText(other) === keyText(key))
+    const entry = (await this.due()).find(other => collectionKeyText(other) === collectionKeyText(key))
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 
   /**
    * Runs a fit. After a failure, waits before the next attempt, because the cause rarely disappears at once.
    */
-  private async keepUp(key: CollectionKey): Promise<void> {
+  private async refitIfDue(key: CollectionKey): Promise<void> {
     const ending = await this.run(key, () => {})
     if (ending === 'done') this.grew(key)
     else this.later(key, retryMs)
   }
 
-  private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
-    const name = keyText(key)
+  private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {
+    const name = collectionKeyText(key)
     const running = this.last
       .then(() => this.fit(key, onProgress, signal))
       .catch(error => this.failed(key, error))
@@ -144,13 +144,13 @@ export class Fitting {
     return running
   }
 
-  private failed(key: CollectionKey, error: unknown): Ending {
+  private failed(key: CollectionKey, error: unknown): FitOutcome {
     const isGone = error instanceof WbError && error.code === 'collection_unavailable'
     if (!isGone) this.parts.log.error({ collection: key.name, error }, 'fit failed')
     return 'given up'
   }
 
-  private async fit(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
+  private async fit(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {
     const { owner, host } = this.parts
     const spaces = this.parts.store.fitted
     if (!spaces || this.closed) return 'given up'

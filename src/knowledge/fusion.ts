@@ -7,21 +7,21 @@ const feedbackWeight = 0.5
 const rankOffset = 1
 
 /** A record with its score, which is finite, and can only be compared within its list. */
-export interface Scored<Id extends string | number = string> {
+export interface RankedRecord<Id extends string | number = string> {
   record: Id
   score: number
 }
 
 /** A record of a fused ranking. */
-export interface Fused<Id extends string | number = number> extends Scored<Id> {
+export interface FusedRecord<Id extends string | number = number> extends RankedRecord<Id> {
   /** Lexical score, scaled to 0..1; 0 if the lexical list lacks the record. */
   lexical: number
 }
 
 /** Two rankings of one collection to fuse. Each list contains a record at most once. */
-export interface Lists<Id extends string | number = number> {
-  readonly vector: readonly Scored<Id>[]
-  readonly lexical: readonly Scored<Id>[]
+export interface RankedLists<Id extends string | number = number> {
+  readonly vector: readonly RankedRecord<Id>[]
+  readonly lexical: readonly RankedRecord<Id>[]
   /** Weight of the lexical list: 0 for vectors only, 1 for words only. */
   readonly lexicalWeight: number
   /** Requested length of each list; a list of this length may be incomplete. */
@@ -29,10 +29,10 @@ export interface Lists<Id extends string | number = number> {
 }
 
 /** Lists with the name of their vector space. Similarities of the same scale can be compared. */
-export type ListsOfScale<Id extends string | number = number> = Lists<Id> & { readonly scale: string }
+export type ScaledLists<Id extends string | number = number> = RankedLists<Id> & { readonly scale: string }
 
 /** Fuses two rankings into one, as {@link fuseEach} does. */
-export function fuse<Id extends string | number>(lists: Lists<Id>): Fused<Id>[] {
+export function fuseLists<Id extends string | number>(lists: RankedLists<Id>): FusedRecord<Id>[] {
   return fuseEach([{ ...lists, scale: '' }])[0]!
 }
 
@@ -49,7 +49,9 @@ export function fuse<Id extends string | number>(lists: Lists<Id>): Fused<Id>[] 
  * - for words, 0, which is the score of all records that are not listed. A list of full length lacks records
  *   with a positive score, so then the floor is the lowest score of these lists.
  */
-export function fuseEach<Id extends string | number>(several: readonly ListsOfScale<Id>[]): Fused<Id>[][] {
+export function fuseEach<Id extends string | number>(
+  several: readonly ScaledLists<Id>[],
+): FusedRecord<Id>[][] {
   const ofWords = scalerFor(
     several.flatMap(({ lexical }) => lexical),
     several.flatMap(({ lexical, pool }) => (lexical.length < pool ? [] : lexical)),
@@ -84,7 +86,10 @@ function scalerFor(all: readonly { score: number }[], atFloor: readonly { score:
   }
 }
 
-function scoresOf<Id extends string | number>(list: readonly Scored<Id>[], scaler: Scaler): Map<Id, number> {
+function scoresOf<Id extends string | number>(
+  list: readonly RankedRecord<Id>[],
+  scaler: Scaler,
+): Map<Id, number> {
   return new Map(list.map(({ record, score }) => [record, scaler(score)]))
 }
 
@@ -97,9 +102,9 @@ function scoresOf<Id extends string | number>(list: readonly Scored<Id>[], scale
  * @param share    weight of the lexical ranks, 0 to 1
  * @see Cormack, Clarke, Büttcher, "Reciprocal rank fusion outperforms Condorcet", SIGIR 2009
  */
-export function rerank<Id extends string | number, S extends Scored<Id>>(
+export function rerank<Id extends string | number, S extends RankedRecord<Id>>(
   ranked: readonly S[],
-  lexical: readonly Scored<Id>[],
+  lexical: readonly RankedRecord<Id>[],
   share: number,
 ): S[] {
   const records = new Set(ranked.map(({ record }) => record))
@@ -115,7 +120,7 @@ export function rerank<Id extends string | number, S extends Scored<Id>>(
 }
 
 /** The vector of a found passage, and its weight. */
-export interface Feedback {
+export interface FeedbackPassage {
   readonly vector: Float32Array
   /** Above 0. */
   readonly weight: number
@@ -129,7 +134,7 @@ export interface Feedback {
  */
 export function feedbackQuery(
   query: Float32Array,
-  passages: readonly Feedback[],
+  passages: readonly FeedbackPassage[],
   beta: number = feedbackWeight,
 ): Float32Array {
   const total = passages.reduce((sum, { weight }) => sum + weight, 0)

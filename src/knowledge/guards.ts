@@ -3,7 +3,7 @@ import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Collection } from '../storage/content.ts'
 
 /** @throws dimension_mismatch */
-export function requireDimension(field: string, found: number, dimension: number): void {
+export function requireFieldDimension(field: string, found: number, dimension: number): void {
   if (found !== dimension)
     throw new WbError(
       'dimension_mismatch',
@@ -49,7 +49,7 @@ export function requireVectors({ name, dimension }: Collection): void {
  *
  * @throws any other error
  */
-export function unlessGone(error: unknown): undefined {
+export function undefinedIfDeleted(error: unknown): undefined {
   if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }
 
@@ -59,6 +59,6 @@ export function collectionGone({ name }: KnowledgeBase): WbError {
 }
 
 /** Creates the error for a write that a concurrent change prevented at each attempt. */
-export function overtaken(): WbError {
+export function concurrentChange(): WbError {
   return new WbError('conflict', 'other writes kept coming first; nothing was written')
 }

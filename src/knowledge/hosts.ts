@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { packageRoot } from '../base/package.ts'
-import { type Host, inline, threaded } from '../base/threads.ts'
+import { inlineHost, type OperationHost, threadHost } from '../base/threads.ts'
 import type { ContentStore } from '../storage/content.ts'
-import { type PassageOps, passageOps } from './passages.ts'
+import { createPassageOperations, type PassageOperations } from './passage-operations.ts'
 
 /** Hosts for work on text, by urgency, so that a long text does not delay queries. */
-export interface Hosts {
+export interface KnowledgeHosts {
   /** Queries, which a caller waits for. */
-  readonly query: Host<PassageOps>
+  readonly query: OperationHost<PassageOperations>
   /** Chunking and embedding of ingested texts. */
-  readonly index: Host<PassageOps>
+  readonly index: OperationHost<PassageOperations>
   /** Fits, which take seconds. */
-  readonly fit: Host<PassageOps>
+  readonly fit: OperationHost<PassageOperations>
   close(): Promise<void>
 }
 
@@ -22,12 +22,12 @@ export interface HostsParts {
   readonly content: ContentStore
 }
 
-export function openHosts(parts: HostsParts): Hosts {
+export function openKnowledgeHosts(parts: HostsParts): KnowledgeHosts {
   const entry = join(packageRoot(), 'dist', 'src', 'knowledge', 'worker.js')
-  const open = (): Host<PassageOps> =>
+  const open = (): OperationHost<PassageOperations> =>
     parts.threads
-      ? threaded<PassageOps>(entry, { path: parts.path })
-      : inline(passageOps(Promise.resolve(parts.content)))
+      ? threadHost<PassageOperations>(entry, { path: parts.path })
+      : inlineHost(createPassageOperations(Promise.resolve(parts.content)))
   const [query, index, fit] = [open(), open(), open()]
   return {
     query,

@@ -2,14 +2,15 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Cursors, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { type BaseContext, KnowledgeBases, type KnowledgeBasesParts } from './bases.ts'
-import type { TellFailure } from './batch.ts'
 import { Documents } from './documents.ts'
-import { KnowledgeFilters } from './filters.ts'
 import { type FitProgress, Fitting } from './fitting.ts'
-import { type HostsParts, openHosts } from './hosts.ts'
-import { IngestJob } from './ingest/job.ts'
-import { Ingestion } from './ingest.ts'
+import { type HostsParts, openKnowledgeHosts } from './hosts.ts'
+import { IngestJob } from './ingest/ingest-job.ts'
+import type { FailureReporter } from './ingest-lines.ts'
+import { Ingestion } from './ingestion.ts'
+import { type BaseContext, KnowledgeBases, type KnowledgeBasesParts } from './knowledge-bases.ts'
+import { KnowledgeFilters } from './knowledge-filters.ts'
+import { ManySearcher } from './many-searcher.ts'
 import { Docling, type DoclingSettings } from './parse/docling.ts'
 import { Records } from './records.ts'
 import {
@@ -20,14 +21,13 @@ import {
   type MeasureSearch,
   recordHandlers,
 } from './routes.ts'
-import { Searcher } from './search.ts'
-import { ManySearcher } from './search-many.ts'
-import { Space, type SpaceParts } from './space.ts'
+import { Searcher } from './searcher.ts'
 import { Uploads } from './uploads.ts'
+import { VectorSpace, type VectorSpaceParts } from './vector-space.ts'
 
 type BasesParts = Pick<KnowledgeBasesParts, 'stores' | 'chunking' | 'embedding'>
 
-export interface KnowledgeParts extends BasesParts, HostsParts, Pick<SpaceParts, 'openEmbedder'> {
+export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpaceParts, 'openEmbedder'> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly cursors: Cursors
@@ -42,16 +42,16 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<SpaceParts,
   readonly fitsOnItsOwn: boolean
   /** Called when a job was created. */
   readonly enqueued: () => void
-  readonly tellFailure: TellFailure
+  readonly reportFailure: FailureReporter
   readonly measureSearch: MeasureSearch
 }
 
 /** Opens knowledge bases, with their content, background work, and route handlers by topic. */
 export function openKnowledge(parts: KnowledgeParts) {
-  const hosts = openHosts(parts)
+  const hosts = openKnowledgeHosts(parts)
   const fitting = new Fitting({ ...parts, store: parts.content, host: hosts.fit })
   const bases = new KnowledgeBases({ ...parts, fitting: key => fitting.isRunning(key) })
-  const space = new Space({ ...parts, query: hosts.query })
+  const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })
   const ingested = ({ fitted, key }: BaseContext) => {
@@ -83,7 +83,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       chunkers: chunkerHandlers(),
       kb: kbHandlers(bases, searcher, many, parts.measureSearch),
       filters: filterHandlers(filters),
-      documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.tellFailure),
+      documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.reportFailure),
       records: recordHandlers(new Records({ ...parts, bases, space })),
     },
   }

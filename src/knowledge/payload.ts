@@ -3,26 +3,26 @@ import { reservedPayloadKeys } from '../contract/fields.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
 /** Returns the title of a record or document: the text under `title`. */
-export function titleOf(payload: Payload | undefined): string | null {
+export function titleOfPayload(payload: Payload | undefined): string | null {
   return typeof payload?.title === 'string' ? payload.title : null
 }
 
-type Stamp = Pick<Document, 'metadata' | 'visibleTo'>
+type InheritedFields = Pick<Document, 'metadata' | 'visibleTo'>
 
 /** Returns the fields that chunks inherit from their document: metadata and visibility. */
-export function documentPayload({ metadata, visibleTo }: Stamp): Payload {
+export function documentPayload({ metadata, visibleTo }: InheritedFields): Payload {
   return visibleTo ? { ...metadata, visible_to: visibleTo } : { ...metadata }
 }
 
 /**
  * Returns the payload of a chunk after a change of its document. Keeps only the fields of the chunk itself.
  */
-export function stampedPayload(payload: Payload, document: Stamp): Payload {
+export function updateInheritedFields(payload: Payload, document: InheritedFields): Payload {
   const own = Object.entries(payload).filter(([key]) => key !== 'visible_to' && reservedPayloadKeys.has(key))
   return { ...documentPayload(document), ...Object.fromEntries(own) }
 }
 
 /** Returns the payload as the API shows it, with the text under its reserved key. */
-export function shownPayload({ payload, text }: RecordView): Payload {
+export function toApiPayload({ payload, text }: RecordView): Payload {
   return text === null ? payload : { ...payload, chunkText: text }
 }

@@ -4,7 +4,7 @@ import type { Occurrences } from '../storage/content.ts'
  * Returns the weight of a word in a question, as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), if n of N
  * records contain it. Above 0 for every word, and highest for a word that no record contains.
  */
-export function rarity(records: number, holding: number): number {
+export function rarityOf(records: number, holding: number): number {
   return Math.log1p((records - holding + 0.5) / (holding + 0.5))
 }
 
@@ -14,11 +14,11 @@ export function rarity(records: number, holding: number): number {
  *
  * @returns shares by record; the share of a missing record is 0
  */
-export function coverages({ records, words }: Occurrences): Map<number, number> {
+export function coverageByRecord({ records, words }: Occurrences): Map<number, number> {
   const held = new Map<number, number>()
   let total = 0
   for (const word of words) {
-    const weight = rarity(records, word.records)
+    const weight = rarityOf(records, word.records)
     total += weight
     for (const record of word.among) held.set(record, (held.get(record) ?? 0) + weight)
   }
@@ -29,12 +29,12 @@ export function coverages({ records, words }: Occurrences): Map<number, number> 
  * Returns the share of a question, 0 to 1, that remains without some of its words. Rare words count more.
  * Words that no record contains do not count, because they cannot be found.
  */
-export function shareWithout(unknown: ReadonlySet<string>, { records, words }: Occurrences): number {
+export function shareWithoutWords(unknown: ReadonlySet<string>, { records, words }: Occurrences): number {
   let known = 0
   let total = 0
   for (const word of words) {
     if (word.records === 0) continue
-    const weight = rarity(records, word.records)
+    const weight = rarityOf(records, word.records)
     total += weight
     if (!unknown.has(word.word)) known += weight
   }

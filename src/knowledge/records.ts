@@ -2,19 +2,19 @@ import type { Caller } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Upsert } from '../contract/records.ts'
-import type { ContentRecord, ContentWrite, Owner } from '../storage/content.ts'
+import type { ContentRecord, ContentWrite, RecordOwner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
-import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { collectionGone, refuseRawVector, requireDimension } from './guards.ts'
-import { titleOf } from './payload.ts'
-import { inOneSpace, type Space } from './space.ts'
+import { collectionGone, refuseRawVector, requireFieldDimension } from './guards.ts'
+import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import { titleOfPayload } from './payload.ts'
+import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
 
-interface Parts {
+interface RecordsParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly bases: KnowledgeBases
-  readonly space: Space
+  readonly space: VectorSpace
 }
 
 /**
@@ -29,7 +29,7 @@ const attemptsMax = 20
  * and no longer counts as the ingested text.
  */
 export class Records {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: RecordsParts) {}
 
   /**
    * Stores records, each replacing the one with its id; all or none.
@@ -40,7 +40,7 @@ export class Records {
    * @throws collection_unavailable  the collection is gone, or every attempt met a concurrent change
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
-    refuseRepeats(body.records)
+    requireUniqueIds(body.records)
     const ids = body.records.map(({ id }) => id)
     const { bases } = this.parts
     const place = { workspaceId, knowledgeBaseId }
@@ -52,7 +52,7 @@ export class Records {
       if (refused === 'absent') throw collectionGone(context.base)
       return refused ? undefined : true
     }
-    await bases.whileThere(place, () => inOneSpace(write))
+    await bases.unlessDeleted(place, () => retryOnSpaceChange(write))
     return ids.length
   }
 
@@ -73,7 +73,7 @@ export class Records {
     const { base, store, key } = context
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const owners = await store.owners(key, ids)
-      const rows = [stillThere(context), ...(await this.documentsWithout(context, owners))]
+      const rows = [requireBaseWrite(context), ...(await this.documentsWithout(context, owners))]
       const outcome = await store.write([{ op: 'requireOwners', ...key, owners }, change], rows)
       if (outcome.ok) return undefined
       if (outcome.at === 0) await this.parts.bases.get(base.workspaceId, base.knowledgeBaseId)
@@ -84,7 +84,7 @@ export class Records {
   }
 
   /** Returns the writes that subtract removed chunks from their documents. */
-  private async documentsWithout({ base }: BaseContext, owners: readonly Owner[]): Promise<Write[]> {
+  private async documentsWithout({ base }: BaseContext, owners: readonly RecordOwner[]): Promise<Write[]> {
     const lost = new Map<string, number>()
     for (const { documentId } of owners)
       if (documentId !== null) lost.set(documentId, (lost.get(documentId) ?? 0) + 1)
@@ -109,10 +109,10 @@ export class Records {
     body.records.forEach((record, at) => {
       if (!record.vector) return
       refuseRawVector(`records.${at}.vector`, context)
-      requireDimension(`records.${at}.vector`, record.vector.length, context.collection.dimension)
+      requireFieldDimension(`records.${at}.vector`, record.vector.length, context.collection.dimension)
     })
     const texts = body.records.filter(record => record.text !== undefined)
-    const passages = texts.map(record => ({ title: titleOf(record.payload), text: record.text! }))
+    const passages = texts.map(record => ({ title: titleOfPayload(record.payload), text: record.text! }))
     const { generation, vectors } = await this.parts.space.embed(context, passages, 'document', caller.signal)
     const embedded = vectors.values()
     const records = body.records.map(
@@ -120,7 +120,7 @@ export class Records {
         id: record.id,
         documentId: null,
         chunkIndex: null,
-        title: titleOf(record.payload),
+        title: titleOfPayload(record.payload),
         text: record.text ?? null,
         payload: record.payload ?? {},
         vector: record.vector ? Float32Array.from(record.vector) : embedded.next().value!,
@@ -134,11 +134,11 @@ export class Records {
  * Returns a check that the knowledge base exists. Its collection alone is no proof: another one may use its
  * name.
  */
-function stillThere({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
+function requireBaseWrite({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
 }
 
-function refuseRepeats(records: Upsert['records']): void {
+function requireUniqueIds(records: Upsert['records']): void {
   const seen = new Map<string, number>()
   records.forEach(({ id }, at) => {
     const first = seen.get(id)

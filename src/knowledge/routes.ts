@@ -3,19 +3,19 @@ import type { documents, Ingest } from '../contract/documents.ts'
 import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { records } from '../contract/records.ts'
-import type { chunkers } from '../contract/services.ts'
-import type { KnowledgeBases } from './bases.ts'
-import { ingestLines, ingestReply, type TellFailure } from './batch.ts'
-import { chunkers as registry } from './chunk/index.ts'
+import type { chunkerRoutes } from '../contract/services.ts'
+import { chunkerInfos as registry } from './chunk/index.ts'
 import type { Documents } from './documents.ts'
-import type { KnowledgeFilters } from './filters.ts'
-import type { Ingestion } from './ingest.ts'
+import { type FailureReporter, ingestLines, toIngestReply } from './ingest-lines.ts'
+import type { Ingestion } from './ingestion.ts'
+import type { KnowledgeBases } from './knowledge-bases.ts'
+import type { KnowledgeFilters } from './knowledge-filters.ts'
+import type { ManySearcher } from './many-searcher.ts'
 import type { Records } from './records.ts'
-import type { Searcher } from './search.ts'
-import type { ManySearcher } from './search-many.ts'
+import type { Searcher } from './searcher.ts'
 import type { Uploads } from './uploads.ts'
 
-export function chunkerHandlers(): Handlers<typeof chunkers> {
+export function chunkerHandlers(): Handlers<typeof chunkerRoutes> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }
 }
 
@@ -50,7 +50,7 @@ export function kbHandlers(
     search: async ({ params, body }, caller) => {
       const { hits, ignored } = await measure(async () => {
         const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
-        return bases.whileThere(params, () => searcher.search(context, body, caller))
+        return bases.unlessDeleted(params, () => searcher.search(context, body, caller))
       })
       return { status: 200, body: hits, ignored }
     },
@@ -80,7 +80,7 @@ export function filterHandlers(room: KnowledgeFilters): Handlers<typeof filters>
 
 export function documentHandlers(
   rooms: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion; uploads: Uploads },
-  tellFailure: TellFailure,
+  tellFailure: FailureReporter,
 ): Handlers<typeof documents> {
   const room = rooms.documents
   const ingestOne = (
@@ -126,14 +126,14 @@ export function documentHandlers(
       }
     },
     ingest: async ({ params, query, body }, caller) =>
-      ingestReply(await ingestOne(params, query, body, caller)),
+      toIngestReply(await ingestOne(params, query, body, caller)),
     ingestFile: async ({ params, query, body }, caller) => {
       const { workspaceId, knowledgeBaseId } = params
       await rooms.bases.context(workspaceId, knowledgeBaseId)
       return body.receive(async upload => {
         const ingest = await rooms.uploads.read(upload, caller.signal)
         const result = await ingestOne(params, query, ingest, caller)
-        return { ...ingestReply(result), ignored: upload.ignored }
+        return { ...toIngestReply(result), ignored: upload.ignored }
       })
     },
     ingestBatch: async ({ params, body }, caller) => {

@@ -1,13 +1,13 @@
-import type { Host } from '../base/threads.ts'
+import type { OperationHost } from '../base/threads.ts'
 import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { Ingest, IngestForm } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Upload, UploadedFile } from '../contract/route.ts'
+import type { ReceivedForm, UploadedFile } from '../contract/route.ts'
 import type { Docling } from './parse/docling.ts'
 import { isTextLike, requireText } from './parse/index.ts'
-import type { Extracted } from './parse/parser.ts'
-import type { PassageOps } from './passages.ts'
+import type { ExtractedText } from './parse/parser.ts'
+import type { PassageOperations } from './passage-operations.ts'
 
 /** How attachments are chunked. Without an overlap, the chunks in their order are the text. */
 const attachmentChunks = {
@@ -30,7 +30,7 @@ export class Uploads {
     private readonly parts: {
       readonly docling: Docling
       /** Host for text extraction, which can take long. */
-      readonly index: Host<PassageOps>
+      readonly index: OperationHost<PassageOperations>
     },
   ) {}
 
@@ -42,7 +42,7 @@ export class Uploads {
    * @throws invalid_metadata, invalid_chunker, invalid_visible_to, validation_error
    * @see docs/ingesting.md#files-over-http
    */
-  async read(upload: Upload<IngestForm>, signal: AbortSignal): Promise<Ingest> {
+  async read(upload: ReceivedForm<IngestForm>, signal: AbortSignal): Promise<Ingest> {
     const { file } = upload
     const { text, parser, version } = await this.textOf(upload, signal)
     const { parser: _asked, metadata, ...fields } = upload.texts()
@@ -66,7 +66,7 @@ export class Uploads {
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
    * @throws payload_too_large  its text is longer than that of an attachment may be
    */
-  async readAttachment(upload: Upload<AttachmentForm>, signal: AbortSignal): Promise<AttachmentText> {
+  async readAttachment(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<AttachmentText> {
     const { text } = await this.textOf(upload, signal)
     const { attachmentTextChars } = limits
     if (text.length > attachmentTextChars)
@@ -80,7 +80,7 @@ export class Uploads {
     return { text, chunkEnds: chunks.map(chunk => (end += chunk.length)) }
   }
 
-  private async textOf(upload: Upload<AttachmentForm>, signal: AbortSignal): Promise<Extracted> {
+  private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<ExtractedText> {
     const extracted = await this.extract(upload.text('parser'), upload.file, signal)
     if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
     return extracted
@@ -90,7 +90,7 @@ export class Uploads {
     parser: IngestForm['parser'],
     file: UploadedFile,
     signal: AbortSignal,
-  ): Promise<Extracted> {
+  ): Promise<ExtractedText> {
     const { docling, index } = this.parts
     const { name, type, path } = file
     const natively = () => index.run('extract', { name, type, path })

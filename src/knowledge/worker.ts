@@ -1,12 +1,12 @@
-import { serve } from '../base/threads.ts'
-import { openEmbedded } from '../storage/open.ts'
-import { passageOps } from './passages.ts'
+import { serveOperations } from '../base/threads.ts'
+import { openEmbeddedStore } from '../storage/open.ts'
+import { createPassageOperations } from './passage-operations.ts'
 
 /** Worker thread with its own connection to the store. */
-serve((data: { path: string }) => {
-  const opening = openEmbedded({ path: data.path, threads: false, isOpenElsewhere: true })
+serveOperations((data: { path: string }) => {
+  const opening = openEmbeddedStore({ path: data.path, threads: false, isOpenElsewhere: true })
   return {
-    ops: passageOps(opening.then(store => store.content)),
+    ops: createPassageOperations(opening.then(store => store.content)),
     close: () => opening.then(store => store.close()),
   }
 })

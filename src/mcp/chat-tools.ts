@@ -7,9 +7,9 @@ import { WbError } from '../contract/errors.ts'
 import { boundedText } from '../contract/fields.ts'
 import { params } from '../contract/ids.ts'
 import { limits } from '../contract/limits.ts'
-import { exampleId } from './examples.ts'
-import { chatNotFound } from './missing.ts'
-import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
+import { chatNotFound } from './chat-not-found.ts'
+import { exampleId } from './example-id.ts'
+import { declareArgument, declareTool, type FacadeCall, type FacadeResult, type FacadeTool } from './tool.ts'
 
 export interface ChatToolParts {
   /** Handlers of the routes that the tools call. */
@@ -23,8 +23,8 @@ export interface ChatToolParts {
 }
 
 const question = 'What changed in the return policy this year?'
-const agentId = argument(params.agentId, 'ID of the agent that answers, from list_agents.', exampleId)
-const content = argument(
+const agentId = declareArgument(params.agentId, 'ID of the agent that answers, from list_agents.', exampleId)
+const content = declareArgument(
   boundedText(limits.chatMessageChars),
   `Question for the agent, at most ${limits.chatMessageChars} characters.`,
   question,
@@ -38,14 +38,14 @@ const titleChars = 120
  */
 export function chatTools(parts: ChatToolParts): FacadeTool[] {
   return [
-    tool({
+    declareTool({
       name: 'chat_send',
       title: 'Send a chat message',
       description:
         'Send a message to an existing chat, and return the answer of its agent as text. To begin a conversation, use run_agent.',
       input: {
         agentId,
-        chatId: argument(params.conversationId, 'ID of the chat, from list_chats.', exampleId),
+        chatId: declareArgument(params.conversationId, 'ID of the chat, from list_chats.', exampleId),
         content,
       },
       example: { agentId: exampleId, chatId: exampleId, content: question },
@@ -56,7 +56,7 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
         return { payload: message.content ?? '', isError: hasFailed(message) }
       },
     }),
-    tool({
+    declareTool({
       name: 'run_agent',
       title: 'Ask an agent',
       description:
@@ -64,12 +64,12 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
       input: {
         agentId,
         content,
-        conversationId: argument(
+        conversationId: declareArgument(
           params.conversationId.optional(),
           'ID of the conversation to continue, from an earlier run_agent. Omit it to begin a conversation.',
           exampleId,
         ),
-        title: argument(
+        title: declareArgument(
           boundedText(titleChars).optional(),
           `Title of the new conversation, at most ${titleChars} characters.`,
           'Return policy',
@@ -91,7 +91,7 @@ interface AgentRun {
 async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): Promise<FacadeResult> {
   let conversationId: string
   try {
-    conversationId = await placeOf(parts, run, call)
+    conversationId = await findOrCreateConversation(parts, run, call)
   } catch (error) {
     const outcome = error instanceof WbError ? error.code : undefined
     const named = { agentId: run.agentId, message: error instanceof WbError ? error.message : '' }
@@ -121,12 +121,12 @@ async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): 
  *
  * @throws agent_not_found, chat_not_found
  */
-async function placeOf(
+async function findOrCreateConversation(
   { routes, conversations: rooms }: ChatToolParts,
   { agentId: id, conversationId, title }: AgentRun,
   { workspaceId, caller, rest }: FacadeCall,
 ): Promise<string> {
-  const agent = (await rest.ask(agents.show, routes.agents.show, { params: { agentId: id } })).body
+  const agent = (await rest.call(agents.show, routes.agents.show, { params: { agentId: id } })).body
   if (conversationId !== undefined) {
     const place = { workspaceId, agentId: id, conversationId }
     await rooms.get(place, caller.auth).catch(error => chatNotFound(conversationId, error))
@@ -134,7 +134,7 @@ async function placeOf(
   }
   const { knowledgeBaseIds } = agent
   const asked = { params: { agentId: id }, body: { title, knowledgeBaseIds } }
-  return (await rest.ask(conversations.create, routes.conversations.create, asked)).body.conversationId
+  return (await rest.call(conversations.create, routes.conversations.create, asked)).body.conversationId
 }
 
 function hasFailed({ metadata }: Message): boolean {

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { cut } from '../agents/tools/result.ts'
+import { truncateText } from '../agents/tools/tool-result.ts'
 import { type Chunk, documents } from '../contract/documents.ts'
-import { sealed, unsealed } from './pages.ts'
-import type { Handler, Rest } from './rest.ts'
+import { decodeCursor, encodeCursor } from './pages.ts'
+import type { RouteCaller, RouteHandler } from './route-caller.ts'
 
 /** One page of the text of a document. */
 export interface TextPage {
@@ -31,35 +31,36 @@ const overlapCharsMax = 16_384
  *
  * @throws document_not_found, knowledge_base_not_found, invalid_cursor, list_records_not_supported
  */
-export async function readText(
-  rest: Rest,
-  handler: Handler<typeof documents.chunks>,
+export async function readDocumentText(
+  rest: RouteCaller,
+  handler: RouteHandler<typeof documents.chunks>,
   { knowledgeBaseId, documentId, cursor, chunksMax, charsMax }: TextQuery,
 ): Promise<TextPage> {
   const read = async (from: string | null, limit: number) => {
     const query = { limit, cursor: from ?? undefined }
     const params = { knowledgeBaseId, documentId }
-    const { body, headers } = await rest.ask(documents.chunks, handler, { params, query })
+    const { body, headers } = await rest.call(documents.chunks, handler, { params, query })
     return { chunks: body, next: (headers?.['x-next-cursor'] as string | undefined) ?? null }
   }
-  const [from, skipped] = cursor === undefined ? [null, 0] : unsealed(textCursor, cursor)
+  const [from, skipped] = cursor === undefined ? [null, 0] : decodeCursor(textCursor, cursor)
   const { chunks, next } = await read(from, chunksMax)
-  const text = joined(chunks).slice(skipped)
-  const shown = cut(text, charsMax)
-  if (shown.length < text.length) return { text: shown, nextCursor: sealed([from, skipped + shown.length]) }
+  const text = joinChunks(chunks).slice(skipped)
+  const shown = truncateText(text, charsMax)
+  if (shown.length < text.length)
+    return { text: shown, nextCursor: encodeCursor([from, skipped + shown.length]) }
   const [following] = next === null ? [] : (await read(next, 1)).chunks
   const last = chunks.at(-1)
   if (!following || !last) return { text, nextCursor: null }
-  const { glue, overlap } = seam(last, following)
-  return { text: text + glue, nextCursor: sealed([next, overlap]) }
+  const { glue, overlap } = findSeam(last, following)
+  return { text: text + glue, nextCursor: encodeCursor([next, overlap]) }
 }
 
-function joined(chunks: readonly Chunk[]): string {
+function joinChunks(chunks: readonly Chunk[]): string {
   return chunks
     .map((chunk, at) => {
       const text = chunk.text ?? ''
       if (at === 0) return text
-      const { glue, overlap } = seam(chunks[at - 1]!, chunk)
+      const { glue, overlap } = findSeam(chunks[at - 1]!, chunk)
       return glue + text.slice(overlap)
     })
     .join('')
@@ -69,7 +70,7 @@ function joined(chunks: readonly Chunk[]): string {
  * Returns the separator of two chunks, and the length of their overlap: the prefix of the second that the
  * first ends with.
  */
-function seam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
+function findSeam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
   const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
   if (!isConsecutive) return { glue: '\n\n', overlap: 0 }
   const [before, after] = [first.text ?? '', second.text ?? '']

@@ -1,19 +1,19 @@
 import { z } from 'zod'
 import type { Handlers } from '../access/caller.ts'
-import { pageOf, textOf } from '../agents/tools/passages.ts'
+import { pageNumberField, textField } from '../agents/tools/passages.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { vector } from '../contract/fields.ts'
 import { params } from '../contract/ids.ts'
-import { type Hit, kb } from '../contract/knowledge.ts'
+import { kb, type SearchHit } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
-import { citationOf, headingOf } from './citation.ts'
-import { readText } from './document-text.ts'
-import { exampleId } from './examples.ts'
-import { pageResult, paging } from './pages.ts'
-import { pick } from './pick.ts'
-import type { Rest } from './rest.ts'
-import { argument, type FacadeTool, tool } from './tool.ts'
+import { readDocumentText } from './document-text.ts'
+import { exampleId } from './example-id.ts'
+import { formatCitation, headingOf } from './format-citation.ts'
+import { pageResult, pagingArguments } from './pages.ts'
+import { pickFields } from './pick-fields.ts'
+import type { RouteCaller } from './route-caller.ts'
+import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
 export interface DocumentToolParts {
   /** Handlers of the routes that the tools call. */
@@ -33,12 +33,12 @@ const topKMax = 64
 const textCharsMax = 20_000
 const chunksPerPage = 20
 
-export const knowledgeBaseId = argument(
+export const knowledgeBaseId = declareArgument(
   params.knowledgeBaseId,
   'ID of a knowledge base, from list_knowledge_bases.',
   exampleId,
 )
-const documentId = argument(
+const documentId = declareArgument(
   params.documentId,
   'ID of a document, from list_documents or from a hit of search_kb.',
   exampleId,
@@ -47,33 +47,35 @@ const documentId = argument(
 /** Returns the tools that read documents and their passages. */
 export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
   return [
-    tool({
+    declareTool({
       name: 'list_documents',
       title: 'List documents',
       description:
         'List the documents of a knowledge base, a page at a time. To find something in them, use search_kb instead of reading the list.',
-      input: { knowledgeBaseId, ...paging },
+      input: { knowledgeBaseId, ...pagingArguments },
       example: { knowledgeBaseId: exampleId, limit: 20 },
       async run({ knowledgeBaseId: id, ...query }, { rest }) {
         const asked = { ...query, params: { knowledgeBaseId: id } }
         return pageResult(
-          await rest.page(documents.list, routes.documents.list, asked, row => pick(row, documentFields)),
+          await rest.page(documents.list, routes.documents.list, asked, row =>
+            pickFields(row, documentFields),
+          ),
         )
       },
     }),
-    tool({
+    declareTool({
       name: 'get_document',
       title: 'Read a document',
       description:
         'Read a document: its file name, title, metadata and citation, and its text, a page at a time. Use it when a hit of search_kb is not enough.',
-      input: { knowledgeBaseId, documentId, cursor: paging.cursor },
+      input: { knowledgeBaseId, documentId, cursor: pagingArguments.cursor },
       example: { knowledgeBaseId: exampleId, documentId: exampleId },
       async run({ cursor, ...place }, { rest }) {
         try {
-          const { body } = await rest.ask(documents.show, routes.documents.show, { params: place })
+          const { body } = await rest.call(documents.show, routes.documents.show, { params: place })
           const asked = { ...place, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
-          const { text, nextCursor } = await readText(rest, routes.documents.chunks, asked)
-          return { payload: { ...described(body), text }, nextCursor }
+          const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, asked)
+          return { payload: { ...describeDocument(body), text }, nextCursor }
         } catch (error) {
           if (!(error instanceof WbError) || error.code !== 'document_not_found') throw error
           const { documentId: id } = place
@@ -81,34 +83,34 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
         }
       },
     }),
-    tool({
+    declareTool({
       name: 'search_kb',
       title: 'Search a knowledge base',
       description:
         'Find the passages of a knowledge base that answer a question, best first. Each hit has the text of the passage and a citation: put the citation after each statement that comes from the passage.',
       input: {
         knowledgeBaseId,
-        text: argument(
+        text: declareArgument(
           z.string().optional(),
           'Question or keywords to search for. Required unless vector is given.',
           'How long do customers have to return an item?',
         ),
-        vector: argument(
+        vector: declareArgument(
           vector.optional(),
           'Embedding to search by instead of text, with the dimension of the knowledge base. Usually omitted.',
           [0.12, -0.03, 0.57],
         ),
-        topK: argument(
+        topK: declareArgument(
           z.int().min(1).max(topKMax).optional(),
           `Number of hits to return, 1 to ${topKMax}; ${limits.topKDefault} if omitted.`,
           5,
         ),
-        hybrid: argument(
+        hybrid: declareArgument(
           z.boolean().optional(),
           'True to match words as well as meaning. Omit it to use the setting of the knowledge base.',
           true,
         ),
-        rerank: argument(
+        rerank: declareArgument(
           z.boolean().optional(),
           'True to rank the hits a second time, which is slower. Omit it to use the setting of the knowledge base.',
           false,
@@ -117,9 +119,9 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
       example: { knowledgeBaseId: exampleId, text: 'How long do customers have to return an item?', topK: 5 },
       async run({ knowledgeBaseId: id, ...body }, { rest }) {
         const place = { knowledgeBaseId: id }
-        const hits = (await rest.ask(kb.search, routes.kb.search, { params: place, body })).body
+        const hits = (await rest.call(kb.search, routes.kb.search, { params: place, body })).body
         const names = await fileNames(hits, rest, routes.documents.show, id)
-        return { payload: hits.map(hit => passageOf(hit, names)) }
+        return { payload: hits.map(hit => toPassage(hit, names)) }
       },
     }),
   ]
@@ -134,31 +136,31 @@ const documentFields = [
   'ingestedAt',
 ] as const
 
-function described(document: Document) {
+function describeDocument(document: Document) {
   const { documentId: id, sourceFilename, metadata } = document
-  const title = textOf(metadata.title)
+  const title = textField(metadata.title)
   return {
     documentId: id,
     knowledgeBaseId: document.knowledgeBaseId,
     sourceFilename,
     title,
-    citation: citationOf({ documentId: id, sourceFilename, title }),
-    ...pick(document, ['fileType', 'status', 'chunkTotal', 'ingestedAt', 'metadata']),
+    citation: formatCitation({ documentId: id, sourceFilename, title }),
+    ...pickFields(document, ['fileType', 'status', 'chunkTotal', 'ingestedAt', 'metadata']),
   }
 }
 
 /** Returns the file names of the documents of hits, by document ID. Skips documents that no longer exist. */
 async function fileNames(
-  hits: readonly Hit[],
-  rest: Rest,
+  hits: readonly SearchHit[],
+  rest: RouteCaller,
   show: Handlers<typeof documents>['show'],
   knowledgeBaseId: string,
 ): Promise<Map<string, string | null>> {
-  const ids = new Set(hits.flatMap(({ payload }) => textOf(payload?.documentId) ?? []))
+  const ids = new Set(hits.flatMap(({ payload }) => textField(payload?.documentId) ?? []))
   const found = await Promise.all(
     [...ids].map(async id => {
       const asked = { params: { knowledgeBaseId, documentId: id } }
-      const document = await rest.ask(documents.show, show, asked).catch(unlessMissing)
+      const document = await rest.call(documents.show, show, asked).catch(unlessMissing)
       return [id, document?.body.sourceFilename ?? null] as const
     }),
   )
@@ -169,15 +171,15 @@ function unlessMissing(error: unknown): undefined {
   if (!(error instanceof WbError) || !error.code.endsWith('_not_found')) throw error
 }
 
-function passageOf({ id, score, payload = {} }: Hit, names: ReadonlyMap<string, string | null>) {
-  const content = textOf(payload.chunkText)
+function toPassage({ id, score, payload = {} }: SearchHit, names: ReadonlyMap<string, string | null>) {
+  const content = textField(payload.chunkText)
   const source = {
-    documentId: textOf(payload.documentId),
+    documentId: textField(payload.documentId),
     sourceFilename: names.get(String(payload.documentId)) ?? null,
-    title: textOf(payload.title),
+    title: textField(payload.title),
     heading: headingOf(payload, content),
   }
-  const citation = citationOf({ ...source, page: pageOf(payload.page) })
+  const citation = formatCitation({ ...source, page: pageNumberField(payload.page) })
   const { documentId: of, ...named } = source
   return { chunkId: id, score, documentId: of, content, ...named, citation }
 }

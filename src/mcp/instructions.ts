@@ -1,8 +1,8 @@
+import { decideAccess } from '../access/authorize.ts'
 import type { Handlers } from '../access/caller.ts'
-import { decide } from '../access/gate.ts'
 import { kb } from '../contract/knowledge.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
-import { Rest } from './rest.ts'
+import { RouteCaller } from './route-caller.ts'
 import type { FacadeCall } from './tool.ts'
 
 export interface InstructionParts {
@@ -19,13 +19,13 @@ const usage = [
 ].join('\n')
 
 /** Returns the instructions for a client: the knowledge bases, which tool to call first, and how to cite. */
-export async function instructionsFor(
+export async function buildInstructions(
   { routes }: InstructionParts,
   { workspaceId, caller }: Pick<FacadeCall, 'workspaceId' | 'caller'>,
 ): Promise<string> {
   const rule = mcpToolAccess.list_knowledge_bases
-  if (!decide({ rule, workspaceId }, caller).allow) return usage
-  const rest = new Rest(workspaceId, caller, { note() {} })
+  if (!decideAccess({ rule, workspaceId }, caller).allow) return usage
+  const rest = new RouteCaller(workspaceId, caller, { note() {} })
   const page = await rest.page(kb.list, routes.kb.list, { limit: namesShown }, ({ name }) => name)
   return `${summary(page.items, page.nextCursor !== null)}\n${usage}`
 }

@@ -1,16 +1,16 @@
 import type { Caller, Handlers } from '../access/caller.ts'
-import { requireWorkspace } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
 import { once } from '../base/once.ts'
 import { WbError } from '../contract/errors.ts'
 import type { mcp } from '../contract/mcp.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type ChatToolParts, chatTools } from './chat-tools.ts'
-import { type InstructionParts, instructionsFor } from './instructions.ts'
-import { type InvokeParts, invoke } from './invoke.ts'
+import { buildInstructions, type InstructionParts } from './instructions.ts'
+import { type InvokeParts, invokeOperation } from './invoke-operation.ts'
 import { type ReadToolParts, readTools } from './read-tools.ts'
 import { type ResourceParts, resourceOperations } from './resources.ts'
-import { isSubscription, type Offered, serveOnce } from './server.ts'
-import { type AskForScope, requireTokenScope } from './step-up.ts'
+import { isSubscription, type McpServerParts, serveMcpRequest } from './server.ts'
+import { type RequestScope, requireTokenScope } from './step-up.ts'
 import { type WriteToolParts, writeTools } from './write-tools.ts'
 
 export interface McpParts extends InvokeParts {
@@ -26,7 +26,7 @@ export interface McpParts extends InvokeParts {
     InstructionParts['routes']
   readonly conversations: ReadToolParts['conversations']
   readonly replies: ChatToolParts['replies']
-  readonly askForScope: AskForScope
+  readonly requestScope: RequestScope
 }
 
 /** Opens the MCP server of workspaces: its tools, its resources and its routes. */
@@ -38,24 +38,24 @@ export function openMcp(parts: McpParts) {
     ...(settings.exposeChat ? chatTools(parts) : []),
   ])
   const resources = resourceOperations(parts)
-  const offeredTo = (workspaceId: string, caller: Caller): Offered => ({
+  const offeredTo = (workspaceId: string, caller: Caller): McpServerParts => ({
     workspaceId,
     version: parts.version,
     tools: tools(),
     resources,
-    instructions: () => instructionsFor(parts, { workspaceId, caller }),
-    invoke: (operation, sent) => invoke(parts, operation, sent, { workspaceId, caller }),
+    instructions: () => buildInstructions(parts, { workspaceId, caller }),
+    invoke: (operation, sent) => invokeOperation(parts, operation, sent, { workspaceId, caller }),
   })
 
   async function answered(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
     if (!settings.enabled)
-      throw new WbError('not_found', 'this runtime serves no tools by MCP', {
-        hint: 'Whoever runs it can set mcp.enabled in its configuration.',
+      throw new WbError('not_found', 'this runtime does not serve tools over MCP', {
+        hint: 'An operator can set mcp.enabled in the configuration.',
       })
     await requireWorkspace(parts.rows, workspaceId)
-    requireTokenScope(message, { workspaceId, caller }, parts.askForScope)
+    requireTokenScope(message, { workspaceId, caller }, parts.requestScope)
     const offered = offeredTo(workspaceId, caller)
-    return { own: { answer: (request: Request) => serveOnce(offered, request, message), isEndless } }
+    return { own: { answer: (request: Request) => serveMcpRequest(offered, request, message), isEndless } }
   }
 
   const handlers: Handlers<typeof mcp> = {
@@ -74,10 +74,10 @@ export function openMcp(parts: McpParts) {
   }
 }
 
-async function listedBy(offered: Offered): Promise<string[]> {
+async function listedBy(offered: McpServerParts): Promise<string[]> {
   const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
   const request = new Request('http://localhost/mcp', { method: 'POST', headers })
-  const answer = await serveOnce(offered, request, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const answer = await serveMcpRequest(offered, request, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
   const [, data] = /^data: (.+)$/m.exec(await answer.text()) ?? []
   const { result } = JSON.parse(data ?? '{}') as { result?: { tools: { name: string }[] } }
   if (!result) throw new Error('the answer lists no tools')

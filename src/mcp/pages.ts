@@ -1,32 +1,32 @@
 import { z } from 'zod'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Page, PageQuery } from './rest.ts'
-import { argument, type FacadeResult } from './tool.ts'
+import type { ToolPage, ToolPageQuery } from './route-caller.ts'
+import { declareArgument, type FacadeResult } from './tool.ts'
 
 const limitDefault = 20
 /** Maximum length of a cursor, in UTF-16 units. It contains the cursor of a route, which is shorter. */
 const cursorCharsMax = 2_000
-export const cursor = z.string().min(1).max(cursorCharsMax)
+export const cursorArgument = z.string().min(1).max(cursorCharsMax)
 /** Maximum number of lists to read for one page, because each can be empty. */
 const listsPerPageMax = 100
 
 /** Arguments of all tools that return lists. */
-export const paging = {
-  limit: argument(
+export const pagingArguments = {
+  limit: declareArgument(
     z.int().min(1).max(limits.pageMax).default(limitDefault),
     `Number of items to return, 1 to ${limits.pageMax}; ${limitDefault} if omitted.`,
     50,
   ),
-  cursor: argument(
-    cursor.optional(),
+  cursor: declareArgument(
+    cursorArgument.optional(),
     'Cursor of the page to return, from the end of the previous page. Omit it for the first page.',
     'eyJ2IjoxfQ',
   ),
 }
 
 /** Returns the result of a tool for a page of a list. */
-export function pageResult({ items, nextCursor }: Page<unknown>): FacadeResult {
+export function pageResult({ items, nextCursor }: ToolPage<unknown>): FacadeResult {
   return { payload: items, nextCursor }
 }
 
@@ -38,7 +38,7 @@ export interface ListChain<T> {
 export interface OpenedList<T> {
   /** Position of the list after this one; null for the last. */
   readonly next: string | null
-  read(query: PageQuery): Promise<Page<T>>
+  read(query: ToolPageQuery): Promise<ToolPage<T>>
 }
 
 const chainCursor = z.tuple([z.string().nullable(), z.string().nullable()])
@@ -48,9 +48,12 @@ const chainCursor = z.tuple([z.string().nullable(), z.string().nullable()])
  *
  * @throws invalid_cursor
  */
-export async function chainedPage<T>(chain: ListChain<T>, { limit, cursor }: PageQuery): Promise<Page<T>> {
+export async function chainedPage<T>(
+  chain: ListChain<T>,
+  { limit, cursor }: ToolPageQuery,
+): Promise<ToolPage<T>> {
   const items: T[] = []
-  let [position, within] = cursor === undefined ? [null, null] : unsealed(chainCursor, cursor)
+  let [position, within] = cursor === undefined ? [null, null] : decodeCursor(chainCursor, cursor)
   for (let opened = 0; items.length < limit; opened++) {
     if (opened === listsPerPageMax) break
     const list = await chain.open(position)
@@ -62,19 +65,19 @@ export async function chainedPage<T>(chain: ListChain<T>, { limit, cursor }: Pag
     if (list.next === null) return { items, nextCursor: null }
     position = list.next
   }
-  return { items, nextCursor: sealed([position, within]) }
+  return { items, nextCursor: encodeCursor([position, within]) }
 }
 
 /**
  * Encodes a cursor of several parts. It contains no secret and grants no access, which is checked when the
  * list is read.
  */
-export function sealed(parts: readonly unknown[]): string {
+export function encodeCursor(parts: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
 
 /** @throws invalid_cursor */
-export function unsealed<S extends z.ZodType>(schema: S, text: string): z.output<S> {
+export function decodeCursor<S extends z.ZodType>(schema: S, text: string): z.output<S> {
   try {
     return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
   } catch {

@@ -5,13 +5,13 @@ import { conversations, messages } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
+import { chatNotFound } from './chat-not-found.ts'
 import { type DocumentToolParts, documentTools } from './document-tools.ts'
-import { exampleId } from './examples.ts'
-import { chatNotFound } from './missing.ts'
-import { pageResult, paging } from './pages.ts'
-import { pick } from './pick.ts'
+import { exampleId } from './example-id.ts'
+import { pageResult, pagingArguments } from './pages.ts'
+import { pickFields } from './pick-fields.ts'
 import { type ServiceToolParts, serviceTools } from './service-tools.ts'
-import { argument, type FacadeTool, tool } from './tool.ts'
+import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
 export interface ReadToolParts {
   /** Handlers of the routes that the tools call. */
@@ -25,8 +25,8 @@ export interface ReadToolParts {
   readonly conversations: Pick<Conversations, 'get'>
 }
 
-const agentId = argument(params.agentId, 'ID of an agent, from list_agents.', exampleId)
-const chatId = argument(params.conversationId, 'ID of a chat, from list_chats.', exampleId)
+const agentId = declareArgument(params.agentId, 'ID of an agent, from list_agents.', exampleId)
+const chatId = declareArgument(params.conversationId, 'ID of a chat, from list_chats.', exampleId)
 
 /**
  * Returns the tools that read, in display order.
@@ -36,29 +36,29 @@ const chatId = argument(params.conversationId, 'ID of a chat, from list_chats.',
 export function readTools(parts: ReadToolParts): FacadeTool[] {
   const { routes, conversations: rooms } = parts
   return [
-    tool({
+    declareTool({
       name: 'list_knowledge_bases',
       title: 'List knowledge bases',
       description:
         'List the knowledge bases of this workspace. Call it first: the other tools take the knowledgeBaseId that it returns.',
-      input: paging,
+      input: pagingArguments,
       example: {},
       run: async (input, { rest }) =>
-        pageResult(await rest.page(kb.list, routes.kb.list, input, base => pick(base, baseFields))),
+        pageResult(await rest.page(kb.list, routes.kb.list, input, base => pickFields(base, baseFields))),
     }),
-    tool({
+    declareTool({
       name: 'list_agents',
       title: 'List agents',
       description:
         'List the agents of this workspace, each with its name and the knowledge bases that it searches.',
-      input: paging,
+      input: pagingArguments,
       example: {},
       run: async (input, { rest }) =>
         pageResult(
-          await rest.page(agents.list, routes.agents.list, input, agent => pick(agent, agentFields)),
+          await rest.page(agents.list, routes.agents.list, input, agent => pickFields(agent, agentFields)),
         ),
     }),
-    tool({
+    declareTool({
       name: 'get_agent',
       title: 'Show an agent',
       description: 'Show the settings of one agent: its prompts, tools, knowledge bases and model service.',
@@ -66,8 +66,8 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
       example: { agentId: exampleId },
       async run(input, { rest }) {
         try {
-          const { body } = await rest.ask(agents.show, routes.agents.show, { params: input })
-          return { payload: pick(body, agentDetails) }
+          const { body } = await rest.call(agents.show, routes.agents.show, { params: input })
+          return { payload: pickFields(body, agentDetails) }
         } catch (error) {
           if (!(error instanceof WbError) || error.code !== 'agent_not_found') throw error
           return { isError: true, payload: { outcome: 'not_found', ...input, message: error.message } }
@@ -76,26 +76,26 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
     }),
     ...documentTools(parts),
     ...serviceTools(parts),
-    tool({
+    declareTool({
       name: 'list_chats',
       title: 'List chats',
       description: 'List the chats with an agent, the newest first.',
-      input: { agentId, ...paging },
+      input: { agentId, ...pagingArguments },
       example: { agentId: exampleId },
       async run({ agentId: id, ...query }, { rest }) {
         const asked = { ...query, params: { agentId: id } }
         const page = await rest.page(conversations.list, routes.conversations.list, asked, chat => ({
           chatId: chat.conversationId,
-          ...pick(chat, ['agentId', 'title', 'knowledgeBaseIds', 'createdAt']),
+          ...pickFields(chat, ['agentId', 'title', 'knowledgeBaseIds', 'createdAt']),
         }))
         return pageResult(page)
       },
     }),
-    tool({
+    declareTool({
       name: 'list_chat_messages',
       title: 'List chat messages',
       description: 'List the messages of a chat with an agent, the oldest first.',
-      input: { chatId, ...paging },
+      input: { chatId, ...pagingArguments },
       example: { chatId: exampleId, limit: 10 },
       async run({ chatId: id, ...query }, { workspaceId, caller, rest }) {
         const place = { workspaceId, conversationId: id }
@@ -103,7 +103,7 @@ export function readTools(parts: ReadToolParts): FacadeTool[] {
         const asked = { ...query, params: { agentId: chat.agentId, conversationId: chat.conversationId } }
         return pageResult(
           await rest.page(messages.list, routes.messages.list, asked, message =>
-            pick(message, messageFields),
+            pickFields(message, messageFields),
           ),
         )
       },

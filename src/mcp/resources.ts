@@ -5,9 +5,9 @@ import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
 import { mcpResourceAccess } from '../contract/tool-access.ts'
-import { readText } from './document-text.ts'
-import { chainedPage, cursor, type OpenedList } from './pages.ts'
-import { type FacadeCall, type Operation, operation } from './tool.ts'
+import { readDocumentText } from './document-text.ts'
+import { chainedPage, cursorArgument, type OpenedList } from './pages.ts'
+import { declareOperation, type FacadeCall, type FacadeOperation } from './tool.ts'
 
 export interface ResourceParts {
   /** Handlers of the routes that provide resources. */
@@ -19,9 +19,9 @@ export interface ResourceParts {
 
 /** MCP operations on resources. Their payload is the result that the protocol defines. */
 export interface ResourceOperations {
-  readonly list: Operation
-  readonly templates: Operation
-  readonly read: Operation
+  readonly list: FacadeOperation
+  readonly templates: FacadeOperation
+  readonly read: FacadeOperation
 }
 
 const resourcesPerPage = 50
@@ -42,10 +42,10 @@ const mimeType = 'text/plain'
  */
 export function resourceOperations({ routes }: ResourceParts): ResourceOperations {
   return {
-    list: operation({
+    list: declareOperation({
       name: 'resources/list',
       access: mcpResourceAccess,
-      input: z.object({ cursor: cursor.optional() }),
+      input: z.object({ cursor: cursorArgument.optional() }),
       async run({ cursor: after }, { rest, workspaceId }) {
         const open = (position: string | null) => documentsOf(routes, position, { rest, workspaceId })
         const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor: after })
@@ -53,20 +53,20 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
         return { payload: { resources, ...(nextCursor !== null && { nextCursor }) } }
       },
     }),
-    templates: operation({
+    templates: declareOperation({
       name: 'resources/templates/list',
       access: mcpResourceAccess,
       input: z.object({}),
       run: async (_input, { workspaceId }) => ({ payload: { resourceTemplates: [templateOf(workspaceId)] } }),
     }),
-    read: operation({
+    read: declareOperation({
       name: 'resources/read',
       access: mcpResourceAccess,
       input: z.object({ uri: z.string().max(uriCharsMax) }),
       async run({ uri }, { rest, workspaceId }) {
-        const { cursor: after, ...place } = placeOf(uri, workspaceId)
+        const { cursor: after, ...place } = parseResourceUri(uri, workspaceId)
         const asked = { ...place, cursor: after, chunksMax: chunksPerPage, charsMax: textCharsMax }
-        const { text, nextCursor } = await readText(rest, routes.documents.chunks, asked)
+        const { text, nextCursor } = await readDocumentText(rest, routes.documents.chunks, asked)
         if (nextCursor === null) return { payload: { contents: [{ uri, mimeType, text }] } }
         const next = `${uriOf({ ...place, workspaceId })}?cursor=${nextCursor}`
         const note = `\n\n[The document continues. Read ${next} for the next part.]`
@@ -89,14 +89,14 @@ async function documentsOf(
   if (knowledgeBaseId === undefined) return undefined
   const read: OpenedList<Resource>['read'] = query =>
     rest.page(documents.list, routes.documents.list, { ...query, params: { knowledgeBaseId } }, document =>
-      described(document, workspaceId),
+      toResource(document, workspaceId),
     )
   return { next: nextCursor, read }
 }
 
-type Resource = ReturnType<typeof described>
+type Resource = ReturnType<typeof toResource>
 
-function described(document: Document, workspaceId: string) {
+function toResource(document: Document, workspaceId: string) {
   const { documentId, sourceFilename, metadata } = document
   return {
     uri: uriOf({ ...document, workspaceId }),
@@ -118,13 +118,13 @@ function templateOf(workspaceId: string) {
   }
 }
 
-interface ResourcePlace {
+interface ResourceAddress {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
   readonly documentId: string
 }
 
-function uriOf({ workspaceId, knowledgeBaseId, documentId }: ResourcePlace): string {
+function uriOf({ workspaceId, knowledgeBaseId, documentId }: ResourceAddress): string {
   return `workbase://${workspaceId}/kb/${knowledgeBaseId}/documents/${documentId}`
 }
 
@@ -132,7 +132,7 @@ const uriShape = /^workbase:\/\/([^/?]+)\/kb\/([^/?]+)\/documents\/([^/?]+)(?:\?
 const ids = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: params.documentId })
 
 /** @throws document_not_found  the URI is not that of a document in this workspace */
-function placeOf(uri: string, workspaceId: string) {
+function parseResourceUri(uri: string, workspaceId: string) {
   const [, workspace, knowledgeBaseId, documentId, after] = uriShape.exec(uri) ?? []
   const place = ids.safeParse({ knowledgeBaseId, documentId })
   if (workspace !== workspaceId || !place.success)

@@ -2,10 +2,10 @@ import type { Server } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { mcpChatTools, mcpToolAccess } from '../contract/tool-access.ts'
 import type { ResourceOperations } from './resources.ts'
-import type { FacadeResult, FacadeTool, Operation } from './tool.ts'
+import type { FacadeOperation, FacadeResult, FacadeTool } from './tool.ts'
 
 /** Tools and resources for one request. */
-export interface Offered {
+export interface McpServerParts {
   readonly workspaceId: string
   /** Version of the runtime. */
   readonly version: string
@@ -18,13 +18,13 @@ export interface Offered {
    *
    * @param sent  arguments that are not validated yet
    */
-  invoke(operation: Operation, sent: unknown): Promise<FacadeResult>
+  invoke(operation: FacadeOperation, sent: unknown): Promise<FacadeResult>
 }
 
 type Sdk = typeof import('@modelcontextprotocol/server')
 
 /** Loads the MCP library at the first request, because most processes get none. */
-async function library() {
+async function loadLibrary() {
   return import('@modelcontextprotocol/server')
 }
 
@@ -33,10 +33,14 @@ async function library() {
  *
  * @param message  body of the request, already parsed
  */
-export async function serveOnce(offered: Offered, request: Request, message: unknown): Promise<Response> {
-  const sdk = await library()
-  const instructions = isGreeting(message) ? await offered.instructions() : undefined
-  const make = () => serverOf(sdk, offered, instructions)
+export async function serveMcpRequest(
+  offered: McpServerParts,
+  request: Request,
+  message: unknown,
+): Promise<Response> {
+  const sdk = await loadLibrary()
+  const instructions = isInitialize(message) ? await offered.instructions() : undefined
+  const make = () => createServer(sdk, offered, instructions)
   if (request.method === 'POST') return sdk.createMcpHandler(make).fetch(request, { parsedBody: message })
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined })
   await make().connect(transport)
@@ -49,18 +53,18 @@ export function isSubscription(message: unknown): boolean {
 }
 
 /** Returns true for a message whose response contains the instructions of the server. */
-function isGreeting(message: unknown): boolean {
+function isInitialize(message: unknown): boolean {
   const { method } = { ...(message as { method?: unknown } | null) }
   return method === 'initialize' || method === 'server/discover'
 }
 
-function serverOf(sdk: Sdk, offered: Offered, instructions: string | undefined): Server {
+function createServer(sdk: Sdk, offered: McpServerParts, instructions: string | undefined): Server {
   const { workspaceId, version, tools, resources } = offered
   const server = new sdk.Server(
     { name: `workbase:${workspaceId}`, version },
     { capabilities: { tools: { listChanged: true }, resources: {} }, instructions },
   )
-  server.setRequestHandler('tools/list', () => ({ tools: tools.map(listed) }))
+  server.setRequestHandler('tools/list', () => ({ tools: tools.map(describeTool) }))
   // Calls run in sequence, because a batch can contain a hundred of them.
   let before: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
@@ -68,10 +72,10 @@ function serverOf(sdk: Sdk, offered: Offered, instructions: string | undefined):
     before = answer.catch(() => {})
     return answer
   }
-  const read = <T>(operation: Operation, params: unknown) =>
+  const read = <T>(operation: FacadeOperation, params: unknown) =>
     inTurn(async () => resourceResult<T>(sdk, await offered.invoke(operation, params ?? {})))
   server.setRequestHandler('tools/call', ({ params }) =>
-    inTurn(() => called(offered, params.name, params.arguments)),
+    inTurn(() => callTool(offered, params.name, params.arguments)),
   )
   server.setRequestHandler('resources/list', ({ params }) => read(resources.list, params))
   server.setRequestHandler('resources/templates/list', ({ params }) => read(resources.templates, params))
@@ -79,7 +83,7 @@ function serverOf(sdk: Sdk, offered: Offered, instructions: string | undefined):
   return server
 }
 
-async function called(offered: Offered, name: string, sent: unknown) {
+async function callTool(offered: McpServerParts, name: string, sent: unknown) {
   const tool = offered.tools.find(known => known.name === name)
   if (!tool) return result(name, { payload: `MCP error -32602: Tool ${name} not found`, isError: true })
   return result(name, await offered.invoke(tool, sent ?? {}))
@@ -115,7 +119,7 @@ function resourceResult<T>({ ProtocolError, ProtocolErrorCode }: Sdk, result: Fa
 
 const schemas = new WeakMap<FacadeTool, { type: 'object' }>()
 
-function listed(tool: FacadeTool) {
+function describeTool(tool: FacadeTool) {
   const { name, title, description, input } = tool
   const inputSchema = schemas.get(tool) ?? schemaOf(input)
   schemas.set(tool, inputSchema)

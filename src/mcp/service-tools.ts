@@ -1,9 +1,9 @@
 import { z } from 'zod'
 import type { Handlers } from '../access/caller.ts'
 import { chunkingServices, embeddingServices, llmServices, rerankingServices } from '../contract/services.ts'
-import { chainedPage, type OpenedList, pageResult, paging } from './pages.ts'
-import type { Rest } from './rest.ts'
-import { argument, type FacadeTool, tool } from './tool.ts'
+import { chainedPage, type OpenedList, pageResult, pagingArguments } from './pages.ts'
+import type { RouteCaller } from './route-caller.ts'
+import { declareArgument, declareTool, type FacadeTool } from './tool.ts'
 
 export interface ServiceToolParts {
   /** Handlers of the routes that the tool calls. */
@@ -16,11 +16,11 @@ export interface ServiceToolParts {
 }
 
 const kinds = ['chunking', 'embedding', 'reranking', 'llm'] as const
-type Kind = (typeof kinds)[number]
+type ServiceKindName = (typeof kinds)[number]
 
 /** One item of the list. */
 interface ListedService {
-  readonly kind: Kind
+  readonly kind: ServiceKindName
   readonly serviceId: string
   readonly name: string
   readonly description: string | null
@@ -30,14 +30,18 @@ interface ListedService {
 
 export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
   return [
-    tool({
+    declareTool({
       name: 'list_services',
       title: 'List services',
       description:
         'List the services of this workspace: chunking (splits texts), embedding, reranking, and llm (answers). Needed only to choose services for create_knowledge_base.',
       input: {
-        kind: argument(z.enum(kinds).optional(), 'Kind of service; all kinds if omitted.', 'embedding'),
-        ...paging,
+        kind: declareArgument(
+          z.enum(kinds).optional(),
+          'Kind of service; all kinds if omitted.',
+          'embedding',
+        ),
+        ...pagingArguments,
       },
       example: { kind: 'embedding' },
       async run({ kind, ...query }, { rest }) {
@@ -50,47 +54,50 @@ export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
 }
 
 function listOf(
-  asked: readonly Kind[],
+  asked: readonly ServiceKindName[],
   position: string | null,
-  rest: Rest,
+  rest: RouteCaller,
   routes: ServiceToolParts['routes'],
 ): OpenedList<ListedService> | undefined {
-  const at = position === null ? 0 : asked.indexOf(position as Kind)
+  const at = position === null ? 0 : asked.indexOf(position as ServiceKindName)
   const kind = asked[at]
   if (!kind) return undefined
-  return { next: asked[at + 1] ?? null, read: query => reading(rest, routes)[kind](query) }
+  return { next: asked[at + 1] ?? null, read: query => createReaders(rest, routes)[kind](query) }
 }
 
-type Read = OpenedList<ListedService>['read']
+type ReadPage = OpenedList<ListedService>['read']
 
 /** Returns readers of a page, by kind of service. */
-function reading(rest: Rest, routes: ServiceToolParts['routes']): Record<Kind, Read> {
+function createReaders(
+  rest: RouteCaller,
+  routes: ServiceToolParts['routes'],
+): Record<ServiceKindName, ReadPage> {
   return {
     chunking: query =>
       rest.page(chunkingServices.list, routes.chunkingServices.list, query, service =>
-        listed('chunking', service.chunkingServiceId, service, service.strategy),
+        toListedService('chunking', service.chunkingServiceId, service, service.strategy),
       ),
     embedding: query =>
       rest.page(embeddingServices.list, routes.embeddingServices.list, query, service =>
-        listed('embedding', service.embeddingServiceId, service, service.modelName),
+        toListedService('embedding', service.embeddingServiceId, service, service.modelName),
       ),
     reranking: query =>
       rest.page(rerankingServices.list, routes.rerankingServices.list, query, service =>
-        listed('reranking', service.rerankingServiceId, service, service.modelName),
+        toListedService('reranking', service.rerankingServiceId, service, service.modelName),
       ),
     llm: query =>
       rest.page(llmServices.list, routes.llmServices.list, query, service =>
-        listed('llm', service.llmServiceId, service, service.modelName),
+        toListedService('llm', service.llmServiceId, service, service.modelName),
       ),
   }
 }
 
-type Named = Pick<ListedService, 'name' | 'description' | 'status'>
+type NamedService = Pick<ListedService, 'name' | 'description' | 'status'>
 
-function listed(
-  kind: Kind,
+function toListedService(
+  kind: ServiceKindName,
   serviceId: string,
-  { name, description, status }: Named,
+  { name, description, status }: NamedService,
   model: string | null,
 ): ListedService {
   return { kind, serviceId, name, description, status, model }

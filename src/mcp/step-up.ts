@@ -1,11 +1,11 @@
+import { decideAccess } from '../access/authorize.ts'
 import type { Caller } from '../access/caller.ts'
-import { decide } from '../access/gate.ts'
 import { WbError } from '../contract/errors.ts'
-import { holds, type Scope, scopesOfRole } from '../contract/scopes.ts'
+import { grantsScope, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
 
 /** Returns the `WWW-Authenticate` header that requests a scope; undefined if no token can have the scope. */
-export type AskForScope = (workspaceId: string, required: Scope) => string | undefined
+export type RequestScope = (workspaceId: string, required: Scope) => string | undefined
 
 /**
  * Denies a tool call if its user has the required scope but the access token does not, so that the client can
@@ -16,15 +16,15 @@ export type AskForScope = (workspaceId: string, required: Scope) => string | und
 export function requireTokenScope(
   message: unknown,
   { workspaceId, caller }: { workspaceId: string; caller: Caller },
-  askForScope: AskForScope,
+  requestScope: RequestScope,
 ): void {
   const { subject } = caller.auth
-  const tool = toolOf(message)
+  const tool = calledTool(message)
   if (!tool || !subject?.tokenScopes) return
-  const decision = decide({ rule: mcpToolAccess[tool], workspaceId }, caller)
+  const decision = decideAccess({ rule: mcpToolAccess[tool], workspaceId }, caller)
   const required = decision.allow ? undefined : decision.requiredScope
-  if (!required || !holds(subject.role && scopesOfRole[subject.role], required)) return
-  const challenge = askForScope(workspaceId, required)
+  if (!required || !grantsScope(subject.role && scopesOfRole[subject.role], required)) return
+  const challenge = requestScope(workspaceId, required)
   if (!challenge) return
   throw new WbError('forbidden', `the access token lacks the scope '${required}' of the tool ${tool}`, {
     hint: 'Sign in again with this scope.',
@@ -33,7 +33,7 @@ export function requireTokenScope(
   })
 }
 
-function toolOf(message: unknown): keyof typeof mcpToolAccess | undefined {
+function calledTool(message: unknown): keyof typeof mcpToolAccess | undefined {
   const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null }
   const name = params?.name
   if (method !== 'tools/call' || typeof name !== 'string' || !Object.hasOwn(mcpToolAccess, name))

@@ -3,15 +3,15 @@ import type { Caller } from '../access/caller.ts'
 import type { WorkspaceAccess } from '../contract/access.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
-import type { Rest } from './rest.ts'
+import type { RouteCaller } from './route-caller.ts'
 
-export type ToolName = keyof typeof mcpToolAccess
+export type McpToolName = keyof typeof mcpToolAccess
 
 /** Caller and workspace of an operation. */
 export interface FacadeCall {
   readonly workspaceId: string
   readonly caller: Caller
-  readonly rest: Rest
+  readonly rest: RouteCaller
 }
 
 /** Outcome of an operation. */
@@ -27,7 +27,7 @@ export interface FacadeResult {
 }
 
 /** Operation that MCP clients can call, with its access rule and the schema of its arguments. */
-export interface Operation<S extends z.ZodType = z.ZodType> {
+export interface FacadeOperation<S extends z.ZodType = z.ZodType> {
   /** Name in the audit trail and in the list of the latest calls. */
   readonly name: string
   readonly access: WorkspaceAccess
@@ -40,23 +40,23 @@ export interface Operation<S extends z.ZodType = z.ZodType> {
 }
 
 /** Declares an operation whose input has the types of its schema. */
-export function operation<S extends z.ZodType>(declared: Operation<S>): Operation {
-  return declared as unknown as Operation
+export function declareOperation<S extends z.ZodType>(declared: FacadeOperation<S>): FacadeOperation {
+  return declared as unknown as FacadeOperation
 }
 
 /** Tool that this runtime offers to MCP clients. */
-export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends Operation<S> {
-  readonly name: ToolName
+export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends FacadeOperation<S> {
+  readonly name: McpToolName
   /** Display name. */
   readonly title: string
   /** Description for a model, with an example of the arguments. */
   readonly description: string
 }
 
-interface Declaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'name' | 'title'> {
+interface ToolDeclaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'name' | 'title'> {
   /** Text for the model about when to call the tool, and what it returns. */
   readonly description: string
-  /** Arguments by name, each declared with {@link argument}. */
+  /** Arguments by name, each declared with {@link declareArgument}. */
   readonly input: S
   /** Arguments of a typical call. */
   readonly example: object
@@ -64,7 +64,7 @@ interface Declaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'name' |
 }
 
 /** Declares a tool. Its arguments have the types of its schema; unknown arguments are refused by name. */
-export function tool<const S extends z.ZodRawShape>(declared: Declaration<S>): FacadeTool {
+export function declareTool<const S extends z.ZodRawShape>(declared: ToolDeclaration<S>): FacadeTool {
   const { name, title, description, example, run } = declared
   const names = Object.keys(declared.input)
   const input = z.strictObject(declared.input, { error: issue => unknownArguments(issue, names) })
@@ -83,7 +83,7 @@ export function tool<const S extends z.ZodRawShape>(declared: Declaration<S>): F
  *
  * @param example  a value that the schema accepts
  */
-export function argument<S extends z.ZodType>(schema: S, description: string, example: z.input<S>): S {
+export function declareArgument<S extends z.ZodType>(schema: S, description: string, example: z.input<S>): S {
   return schema.meta({ description: `${description} Example: ${JSON.stringify(example)}` })
 }
 

@@ -4,10 +4,10 @@ import { documents } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
-import type { Reply } from '../contract/route.ts'
+import type { ReplyBody } from '../contract/route.ts'
 import { knowledgeBaseId } from './document-tools.ts'
-import { exampleId } from './examples.ts'
-import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
+import { exampleId } from './example-id.ts'
+import { declareArgument, declareTool, type FacadeCall, type FacadeResult, type FacadeTool } from './tool.ts'
 
 export interface WriteToolParts {
   /** Handlers of the routes that the tools call. */
@@ -17,7 +17,7 @@ export interface WriteToolParts {
   }
 }
 
-const documentId = argument(params.documentId, 'ID of a document, from list_documents.', exampleId)
+const documentId = declareArgument(params.documentId, 'ID of a document, from list_documents.', exampleId)
 const baseNameChars = 120
 
 /**
@@ -27,34 +27,34 @@ const baseNameChars = 120
  */
 export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
   return [
-    tool({
+    declareTool({
       name: 'ingest_text',
       title: 'Add a text',
       description:
         'Add a text to a knowledge base as a document that search_kb finds. A text that the knowledge base already contains is not added again.',
       input: {
         knowledgeBaseId,
-        text: argument(
+        text: declareArgument(
           z.string().min(1),
           'The whole text, plain or Markdown.',
           '# Returns\n\nWithin 30 days.',
         ),
-        sourceFilename: argument(
+        sourceFilename: declareArgument(
           z.string().optional(),
           'File name to show and cite, unique in the knowledge base.',
           'returns.md',
         ),
-        sourceDocId: argument(
+        sourceDocId: declareArgument(
           z.string().optional(),
           'ID of the text in the system that it comes from.',
           'wiki-1842',
         ),
-        metadata: argument(
+        metadata: declareArgument(
           z.record(z.string(), z.string()).optional(),
           'Fields of the document, as text values by name. title is shown and cited; others can be used in filters.',
           { title: 'Return policy', team: 'support' },
         ),
-        overwriteOnNameConflict: argument(
+        overwriteOnNameConflict: declareArgument(
           z.boolean().optional(),
           'True to replace the document with the same sourceFilename. If false or omitted, the text is not added.',
           true,
@@ -67,10 +67,10 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       },
       async run({ knowledgeBaseId: id, ...body }, { rest }) {
         const asked = { params: { knowledgeBaseId: id }, body }
-        return ingested((await rest.ask(documents.ingest, routes.documents.ingest, asked)).body)
+        return toIngestResult((await rest.call(documents.ingest, routes.documents.ingest, asked)).body)
       },
     }),
-    tool({
+    declareTool({
       name: 'delete_document',
       title: 'Delete a document',
       description: 'Delete a document and its passages. This cannot be undone.',
@@ -78,44 +78,44 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       example: { knowledgeBaseId: exampleId, documentId: exampleId },
       run: (place, call) => deleteDocument(routes.documents, place, call),
     }),
-    tool({
+    declareTool({
       name: 'create_knowledge_base',
       title: 'Create a knowledge base',
       description:
         'Create a knowledge base. The name is enough: the first chunking service and the first embedding service of the workspace are used unless others are named.',
       input: {
-        name: argument(
+        name: declareArgument(
           z.string().min(1).max(baseNameChars),
           'Name: a letter, then up to 47 letters, digits or underscores.',
           'support_articles',
         ),
-        chunkingServiceId: argument(
+        chunkingServiceId: declareArgument(
           params.chunkingServiceId.optional(),
           'ID of a chunking service, from list_services. Omit it to use the first one.',
           exampleId,
         ),
-        embeddingServiceId: argument(
+        embeddingServiceId: declareArgument(
           params.embeddingServiceId.optional(),
           'ID of an embedding service, from list_services. Omit it to use the first one.',
           exampleId,
         ),
-        description: argument(
+        description: declareArgument(
           z.string().optional(),
           'One sentence about the content of the knowledge base.',
           'Articles of the support team',
         ),
-        rerankingServiceId: argument(
+        rerankingServiceId: declareArgument(
           params.rerankingServiceId.optional(),
           'ID of a reranking service, from list_services. Omit it for none.',
           exampleId,
         ),
-        language: argument(z.string().optional(), 'Language of the texts.', 'en'),
-        attach: argument(
+        language: declareArgument(z.string().optional(), 'Language of the texts.', 'en'),
+        attach: declareArgument(
           z.boolean().optional(),
           'True to use an existing collection, which vectorCollection names.',
           false,
         ),
-        vectorCollection: argument(
+        vectorCollection: declareArgument(
           z.string().optional(),
           'Name of the collection to attach. Omit it to create one.',
           'support_articles',
@@ -124,14 +124,14 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       example: { name: 'support_articles', description: 'Articles of the support team' },
       async run(body, { rest }) {
         try {
-          const made = (await rest.ask(kb.create, routes.kb.create, { body })).body
-          return { payload: { outcome: 'created', ...created(made) } }
+          const made = (await rest.call(kb.create, routes.kb.create, { body })).body
+          return { payload: { outcome: 'created', ...toCreatedResult(made) } }
         } catch (error) {
-          return { isError: true, payload: uncreated(error) }
+          return { isError: true, payload: creationFailure(error) }
         }
       },
     }),
-    tool({
+    declareTool({
       name: 'delete_knowledge_base',
       title: 'Delete a knowledge base',
       description: 'Delete a knowledge base and all its documents. This cannot be undone.',
@@ -139,7 +139,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       example: { knowledgeBaseId: exampleId },
       async run(place, { rest }) {
         const isDeleted = await rest
-          .ask(kb.delete, routes.kb.delete, { params: place })
+          .call(kb.delete, routes.kb.delete, { params: place })
           .then(() => true, unlessCode('knowledge_base_not_found'))
         return { payload: { outcome: isDeleted ? 'deleted' : 'not_found', ...place } }
       },
@@ -147,7 +147,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
   ]
 }
 
-function ingested(reply: Reply<typeof documents.ingest>): FacadeResult {
+function toIngestResult(reply: ReplyBody<typeof documents.ingest>): FacadeResult {
   const { documentId, sourceFilename, contentHash } = reply.document
   if ('chunks' in reply)
     return {
@@ -170,8 +170,8 @@ async function deleteDocument(
 ): Promise<FacadeResult> {
   const { documentId: id } = place
   try {
-    const { chunkTotal } = (await rest.ask(documents.show, routes.show, { params: place })).body
-    await rest.ask(documents.delete, routes.delete, { params: place })
+    const { chunkTotal } = (await rest.call(documents.show, routes.show, { params: place })).body
+    await rest.call(documents.delete, routes.delete, { params: place })
     return { payload: { outcome: 'deleted', documentId: id, chunksDropped: chunkTotal ?? 0 } }
   } catch (error) {
     unlessCode('document_not_found')(error)
@@ -179,7 +179,7 @@ async function deleteDocument(
   }
 }
 
-function created(base: Reply<typeof kb.create>) {
+function toCreatedResult(base: ReplyBody<typeof kb.create>) {
   const { knowledgeBaseId: id, name, vectorCollection, owned, language, status, ...services } = base
   return {
     knowledgeBaseId: id,
@@ -199,7 +199,7 @@ function created(base: Reply<typeof kb.create>) {
  *
  * @throws the error itself, if it is not a `WbError`
  */
-function uncreated(error: unknown) {
+function creationFailure(error: unknown) {
   if (!(error instanceof WbError)) throw error
   const { code, message } = error
   return code.endsWith('_not_found') ? { outcome: 'not_found', message } : { outcome: 'error', code, message }

@@ -10,7 +10,7 @@ export type AddressRange = 'public' | 'private' | 'forbidden'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /** Position of an IPv4 address that is embedded in an IPv6 address. */
-interface Carried {
+interface EmbeddedAddress {
   /** Indexes of the bytes of the IPv4 address. */
   readonly places: readonly number[]
   /** True if every bit is inverted. */
@@ -22,7 +22,7 @@ export interface KnownNetwork {
   readonly network: string
   /** `carried` means the range of the embedded IPv4 address. */
   readonly range: AddressRange | 'carried'
-  readonly carries: readonly Carried[]
+  readonly carries: readonly EmbeddedAddress[]
 }
 
 /** Ranges of IPv4 networks. @see https://www.iana.org/assignments/iana-ipv4-special-registry */
@@ -70,7 +70,7 @@ const networksV6: Readonly<Record<string, AddressRange>> = {
   'fd20:ce::254/128': 'forbidden', // metadata, Google Cloud
 }
 
-const lastFour: Carried = { places: [12, 13, 14, 15] }
+const lastFour: EmbeddedAddress = { places: [12, 13, 14, 15] }
 
 const carriers: readonly KnownNetwork[] = [
   { network: '::ffff:0:0/96', range: 'carried', carries: [lastFour] }, // IPv4-mapped, RFC 4291
@@ -93,7 +93,7 @@ const carriers: readonly KnownNetwork[] = [
  *
  * @see RFC 6052 section 2.2
  */
-function embeddedAfter(prefixBits: number): Carried {
+function embeddedAfter(prefixBits: number): EmbeddedAddress {
   const bytes = [4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]
   return { places: bytes.filter(byte => byte >= prefixBits / 8).slice(0, 4) }
 }
@@ -109,11 +109,11 @@ export const knownNetworks: readonly KnownNetwork[] = [
 ]
 
 /** Returns a function that classifies addresses by the given networks, like {@link rangeOf}. */
-export function rangeFinder(networks: readonly KnownNetwork[]): (address: string) => AddressRange {
+export function createRangeFinder(networks: readonly KnownNetwork[]): (address: string) => AddressRange {
   const parsed = networks.map(known => ({ ...known, cidr: ipaddr.parseCIDR(known.network) }))
 
   function find(address: Address): AddressRange {
-    const holding = parsed.filter(({ cidr }) => isWithin(address, cidr))
+    const holding = parsed.filter(({ cidr }) => isInNetwork(address, cidr))
     const bytes = address.toByteArray()
     const inner = [...holding.flatMap(({ carries }) => carries), ...isatap(bytes)].map(carried =>
       find(new ipaddr.IPv4(octetsOf(bytes, carried))),
@@ -137,7 +137,7 @@ export function rangeFinder(networks: readonly KnownNetwork[]): (address: string
  *
  * @param address  IPv4 or IPv6, with or without a zone; any other text is `forbidden`
  */
-export const rangeOf = rangeFinder(knownNetworks)
+export const rangeOf = createRangeFinder(knownNetworks)
 
 /** Parses an IPv6 address. Works around the library, which reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
 function parseV6(address: string): ipaddr.IPv6 {
@@ -146,7 +146,7 @@ function parseV6(address: string): ipaddr.IPv6 {
   return new ipaddr.IPv6([...Array<number>(12).fill(0), ...ipaddr.IPv4.parse(address.slice(2)).octets])
 }
 
-function octetsOf(bytes: readonly number[], { places, isInverted }: Carried): number[] {
+function octetsOf(bytes: readonly number[], { places, isInverted }: EmbeddedAddress): number[] {
   return places.map(place => (isInverted ? bytes[place]! ^ 0xff : bytes[place]!))
 }
 
@@ -155,29 +155,29 @@ function octetsOf(bytes: readonly number[], { places, isInverted }: Carried): nu
  *
  * @see RFC 5214 section 6.1
  */
-function isatap(bytes: readonly number[]): Carried[] {
+function isatap(bytes: readonly number[]): EmbeddedAddress[] {
   const [first = -1, ...rest] = bytes.slice(8, 12)
   const isMarked = (first & 0xfd) === 0 && rest.join() === [0, 0x5e, 0xfe].join()
   return isMarked ? [lastFour] : []
 }
 
 /** Parses an address. An IPv4-mapped IPv6 address becomes IPv4, so that it can be compared with networks. */
-export function plainAddress(address: string): Address {
+export function parseAddress(address: string): Address {
   return ipaddr.process(address.replace(/%.*$/, ''))
 }
 
 /** Returns true if an address is in a network. Networks of the other address family never match. */
-export function isWithin(address: Address, [start, bits]: [Address, number]): boolean {
+export function isInNetwork(address: Address, [start, bits]: [Address, number]): boolean {
   return address.kind() === start.kind() && address.match(start, bits)
 }
 
 /** Parses a network in CIDR notation, or a single address as a network of one address. */
-export function networkOf(text: string): [Address, number] {
+export function parseNetwork(text: string): [Address, number] {
   if (text.includes('/')) {
     const [start, bits] = ipaddr.parseCIDR(text)
     const isMapped = start instanceof ipaddr.IPv6 && start.isIPv4MappedAddress() && bits >= 96
     return isMapped ? [start.toIPv4Address(), bits - 96] : [start, bits]
   }
-  const address = plainAddress(text)
+  const address = parseAddress(text)
   return [address, address.kind() === 'ipv4' ? 32 : 128]
 }

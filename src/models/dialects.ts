@@ -1,7 +1,7 @@
 import type { ProviderName } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
-import type { Purpose } from './embedder.ts'
-import { field } from './provider/failure.ts'
+import type { EmbeddingPurpose } from './embedder.ts'
+import { fieldOfUntrusted } from './provider/provider-failure.ts'
 
 /** Request and response format of an embedding provider. */
 export interface Dialect {
@@ -9,7 +9,7 @@ export interface Dialect {
   readonly path: string
   /** Maximum number of texts in one request. */
   readonly textsMax: number
-  body(service: EmbeddingService, texts: readonly string[], purpose: Purpose): object
+  body(service: EmbeddingService, texts: readonly string[], purpose: EmbeddingPurpose): object
   /**
    * Returns the values at the place of the vectors, in the order of the texts; undefined if the format is
    * unknown.
@@ -28,13 +28,13 @@ const openai: Dialect = {
     ...(/(?:^|\/)text-embedding-3/.test(modelName) ? { dimensions: embeddingDimension } : {}),
   }),
   vectors(answer) {
-    const data = field(answer, 'data')
+    const data = fieldOfUntrusted(answer, 'data')
     if (!Array.isArray(data)) return undefined
     const vectors: unknown[] = new Array(data.length).fill(undefined)
     for (const [at, entry] of data.entries()) {
-      const index = field(entry, 'index') ?? at
+      const index = fieldOfUntrusted(entry, 'index') ?? at
       if (typeof index !== 'number' || !(index in vectors)) return undefined
-      vectors[index] = field(entry, 'embedding')
+      vectors[index] = fieldOfUntrusted(entry, 'embedding')
     }
     return vectors
   },
@@ -52,7 +52,7 @@ const cohere: Dialect = {
     ...(/(?:^|\/)embed-v4/.test(modelName) ? { output_dimension: embeddingDimension } : {}),
   }),
   vectors(answer) {
-    const vectors = field(field(answer, 'embeddings'), 'float')
+    const vectors = fieldOfUntrusted(fieldOfUntrusted(answer, 'embeddings'), 'float')
     return Array.isArray(vectors) ? vectors : undefined
   },
 }

@@ -3,7 +3,7 @@ import type { EmbeddingService } from '../contract/services.ts'
 import type { FailureFacts } from './endpoint.ts'
 
 /** Use of an embedded text. Some models embed queries and documents differently. */
-export type Purpose = 'document' | 'query'
+export type EmbeddingPurpose = 'document' | 'query'
 
 /** Converts texts to vectors of one space. */
 export interface Embedder {
@@ -17,7 +17,7 @@ export interface Embedder {
    * credential
    * @throws embedding_dimension_mismatch  the model returns vectors of another length
    */
-  embed(texts: readonly string[], signal: AbortSignal, purpose?: Purpose): Promise<Float32Array[]>
+  embed(texts: readonly string[], signal: AbortSignal, purpose?: EmbeddingPurpose): Promise<Float32Array[]>
 }
 
 /**

@@ -1,5 +1,5 @@
-import { isInTheClear } from '../base/loopback.ts'
-import type { Environment } from '../config/environment.ts'
+import { isUnencryptedRemote } from '../base/loopback.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
@@ -23,14 +23,14 @@ export type IsReleased = (ref: string, host: string, workspaceId: string) => Pro
 
 /** Dependencies of requests to models. */
 export interface ModelParts {
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Called for each request, so that a change applies immediately. */
   readonly isReleased: IsReleased
   readonly outbound: Outbound
 }
 
 /** Part of a request that failed: the address, the credential, or the provider's answer. */
-export type Trouble = 'endpoint' | 'credential' | 'provider'
+export type FailureSource = 'endpoint' | 'credential' | 'provider'
 
 export type FailureFacts = {
   readonly hint?: string | undefined
@@ -38,16 +38,21 @@ export type FailureFacts = {
 }
 
 /** Creates the failure of a service with our own message. The provider's message belongs in the cause. */
-export type Failed = (trouble: Trouble, reason: string, facts?: FailureFacts, cause?: unknown) => Error
+export type CreateFailure = (
+  trouble: FailureSource,
+  reason: string,
+  facts?: FailureFacts,
+  cause?: unknown,
+) => Error
 
 /** Inputs that decide the endpoint and the credential of a service. */
-export interface Dialling {
+export interface EndpointSettings {
   readonly service: ModelService
   readonly provider: ProviderName
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Called for each request, so that a change applies immediately. */
   readonly isReleased: IsReleased
-  readonly failed: Failed
+  readonly failed: CreateFailure
   /** Path of the calls. It is removed from the end of an address that already contains it. */
   readonly path: string
 }
@@ -58,8 +63,8 @@ export interface Dialling {
  *
  * @throws the error that `failed` creates, if the address is not an http(s) URL
  */
-export function endpointOf({ service, provider, environment, failed, path }: Dialling): URL {
-  const base = service.endpointBaseUrl ?? usualBaseUrl(provider, environment)
+export function resolveEndpoint({ service, provider, environment, failed, path }: EndpointSettings): URL {
+  const base = service.endpointBaseUrl ?? defaultBaseUrl(provider, environment)
   const joined = withoutLastSlashes(base) + (service.endpointPath ?? '')
   if (!isWebUrl(joined)) {
     const setting = service.endpointBaseUrl === null ? 'OLLAMA_BASE_URL' : 'endpointBaseUrl'
@@ -74,16 +79,16 @@ export function endpointOf({ service, provider, environment, failed, path }: Dia
       },
     )
   }
-  return endpointAt(joined, provider, path)
+  return parseEndpoint(joined, provider, path)
 }
 
-export function usualBaseUrl(provider: ProviderName, environment: Environment): string {
+export function defaultBaseUrl(provider: ProviderName, environment: ConfigEnvironment): string {
   const ollama = provider === 'ollama' ? environment.ollamaBaseUrl : undefined
   return ollama ?? providers[provider].baseUrl
 }
 
 /** Parses a base URL. Removes the path of the calls from its end. An empty path becomes `/v1` for Ollama. */
-export function endpointAt(baseUrl: string, provider: ProviderName, path: string): URL {
+export function parseEndpoint(baseUrl: string, provider: ProviderName, path: string): URL {
   const url = new URL(baseUrl)
   const own = withoutLastSlashes(url.pathname)
   const base = own.endsWith(path) ? own.slice(0, -path.length) : own
@@ -105,7 +110,10 @@ function withoutLastSlashes(text: string): string {
  * be sent unencrypted, or does not resolve
  * @see docs/security.md#rule-1
  */
-export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<string | undefined> {
+export async function resolveCredential(
+  dialling: EndpointSettings,
+  endpoint: URL,
+): Promise<string | undefined> {
   const { service, provider, failed } = dialling
   const ref = service.credentialRef
   if (ref === null) {
@@ -114,7 +122,7 @@ export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<
       hint: credentialHint(service.name, `env:${providers[provider].keyName}`),
     })
   }
-  return releasedSecret(dialling, ref, service.workspaceId, endpoint)
+  return resolveReleasedSecret(dialling, ref, service.workspaceId, endpoint)
 }
 
 /**
@@ -123,13 +131,14 @@ export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<
  * @throws the error that `failed` creates, if the secret is not released, would be sent unencrypted, or does
  * not resolve
  */
-export async function releasedSecret(
-  sending: Pick<Dialling, 'environment' | 'isReleased' | 'failed'>,
+export async function resolveReleasedSecret(
+  sending: Pick<EndpointSettings, 'environment' | 'isReleased' | 'failed'>,
   ref: string,
   workspaceId: string,
   endpoint: URL,
 ): Promise<string> {
-  if (await sending.isReleased(ref, endpoint.host, workspaceId)) return secretFor(sending, ref, endpoint)
+  if (await sending.isReleased(ref, endpoint.host, workspaceId))
+    return resolveEndpointSecret(sending, ref, endpoint)
   throw sending.failed('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
     hint: releaseHint(ref, endpoint.host),
   })
@@ -140,23 +149,23 @@ export async function releasedSecret(
  *
  * @throws the error that `failed` creates, if the secret would be sent unencrypted, or does not resolve
  */
-export function secretFor(
-  { environment, failed }: Pick<Dialling, 'environment' | 'failed'>,
+export function resolveEndpointSecret(
+  { environment, failed }: Pick<EndpointSettings, 'environment' | 'failed'>,
   ref: string,
   endpoint: URL,
 ): string {
-  if (isInTheClear(endpoint))
+  if (isUnencryptedRemote(endpoint))
     throw failed('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
       hint: 'Give the service an https endpoint, or take its credential out.',
     })
-  const secret = resolved(ref, environment, failed)
+  const secret = resolveRef(ref, environment, failed)
   if (/^[\x21-\x7e]+$/.test(secret)) return secret
   throw failed('credential', `uses ${ref}, which holds characters that no header carries`, {
     hint: 'Store the key alone: one line, no spaces.',
   })
 }
 
-function resolved(ref: string, environment: Environment, failed: Failed): string {
+function resolveRef(ref: string, environment: ConfigEnvironment, failed: CreateFailure): string {
   try {
     return resolveSecret(ref, environment)
   } catch (error) {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import { isLoopback } from '../base/loopback.ts'
 import { rangeOf } from './address-range.ts'
-import { plainHost } from './guard.ts'
+import { plainHost } from './endpoint-guard.ts'
 
 /** Returns true if an endpoint is on this machine or its network, by its name or address alone. */
 export function isLocalEndpoint({ hostname }: Pick<URL, 'hostname'>): boolean {

@@ -1,9 +1,9 @@
 import { unitVector } from '../base/unit-vector.ts'
 import { randomNumbers, rowBasis } from './lsa/basis.ts'
-import { entry, type Panels, wholePanels } from './lsa/panels.ts'
-import { countTerms, frequencyWeight, type Passage, weigh } from './lsa/weigh.ts'
+import { type Panels, panelEntry, wholePanels } from './lsa/panels.ts'
+import { countTerms, type EmbeddedPassage, frequencyWeight, weighTerms } from './lsa/weigh.ts'
 
-export type { Passage } from './lsa/weigh.ts'
+export type { EmbeddedPassage } from './lsa/weigh.ts'
 
 /** Default length of the vectors. */
 export const lsaDimension = 128
@@ -29,7 +29,7 @@ export interface FitOptions {
 /**
  * Stored form of a model: its terms, one per line, then a float32 factor per term, then all int8 directions.
  */
-export interface EncodedModel {
+export interface EncodedLsaModel {
   dimension: number
   terms: string
   weights: Uint8Array
@@ -61,7 +61,7 @@ export class LsaModel {
    * Returns the vector of a passage or a query, which need not be among the fitted passages. It has length 1,
    * or is all zero if the model knows none of the terms. Costs `dimension` multiplications per distinct term.
    */
-  embed(passage: Passage | string): Float32Array {
+  embed(passage: EmbeddedPassage | string): Float32Array {
     const { dimension } = this
     const directions = this.#directions
     const sum = new Float64Array(dimension)
@@ -77,7 +77,7 @@ export class LsaModel {
     return unitVector(sum)
   }
 
-  encode(): EncodedModel {
+  encode(): EncodedLsaModel {
     const { dimension, terms } = this
     const weights = new Uint8Array(terms.length * (4 + dimension))
     weights.set(bytesOf(this.#factors))
@@ -86,7 +86,7 @@ export class LsaModel {
   }
 
   /** Decodes a model. It embeds exactly like the encoded one. Throws if the parts do not match. */
-  static decode({ dimension, terms, weights }: EncodedModel): LsaModel {
+  static decode({ dimension, terms, weights }: EncodedLsaModel): LsaModel {
     // Bytes from a database can start at any offset of their buffer, but a Float32Array must be aligned.
     const { buffer } = new Uint8Array(weights)
     const count = weights.length / (4 + dimension)
@@ -103,11 +103,12 @@ export class LsaModel {
     const directions = new Int8Array(terms.length * dimension)
     for (let term = 0; term < terms.length; term++) {
       let largest = 0
-      for (let at = 0; at < dimension; at++) largest = Math.max(largest, Math.abs(entry(basis, term, at)))
+      for (let at = 0; at < dimension; at++)
+        largest = Math.max(largest, Math.abs(panelEntry(basis, term, at)))
       if (largest === 0) continue
       factors[term] = (rarities[term]! * largest) / 127
       for (let at = 0; at < dimension; at++)
-        directions[term * dimension + at] = Math.round((entry(basis, term, at) / largest) * 127)
+        directions[term * dimension + at] = Math.round((panelEntry(basis, term, at) / largest) * 127)
     }
     return new LsaModel(dimension, terms.join('\n'), factors, directions)
   }
@@ -132,10 +133,10 @@ function sample<T>(items: readonly T[], size: number, seed: number): readonly T[
  * Fits a model to passages. Blocks until it is done, so call it in a worker thread. Needs memory for the
  * distinct terms of the sampled passages, and 128 float64 per passage and term.
  */
-export function fit(passages: readonly Passage[], options: FitOptions = {}): LsaModel {
+export function fitLsaModel(passages: readonly EmbeddedPassage[], options: FitOptions = {}): LsaModel {
   const { dimension = lsaDimension, seed = seedDefault, onProgress } = options
   const sampled = sample(passages, options.sampleMax ?? sampleMaxDefault, seed)
-  const { terms, rarities, matrix } = weigh(sampled)
+  const { terms, rarities, matrix } = weighTerms(sampled)
   onProgress?.(countingShare)
   const basis = rowBasis(matrix, {
     width: wholePanels(dimension),

@@ -1,25 +1,25 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { Environment } from '../config/environment.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
-import { Catalogue } from './catalogue.ts'
-import { openLearned } from './chat/learned.ts'
-import { type ChatModel, modelOfConfig, modelOfService } from './chat/model.ts'
-import { seenOf } from './chat/model-request.ts'
+import { type ChatModel, openConfiguredModel, openServiceModel } from './chat/chat-model.ts'
+import { openLearnedModels } from './chat/learned-models.ts'
+import { seenModelOf } from './chat/model-request.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
-import { openGuard, publicGuard } from './guard.ts'
-import { callsTo, type EmbedderDialling, hostedEmbedder } from './hosted.ts'
-import { McpAuthorization } from './mcp/authorization.ts'
+import { openEndpointGuard, openPublicGuard } from './endpoint-guard.ts'
+import { type EmbedderEndpoint, embeddingCallsTo, openHostedEmbedder } from './hosted-embedder.ts'
 import type { McpAnswer, McpCall, McpTool } from './mcp/client.ts'
 import { callMcpTool, listMcpTools, type McpEndpoint } from './mcp/http.ts'
-import { McpProcesses } from './mcp/processes.ts'
-import { mockEmbedder } from './mock.ts'
-import { type Outbound, openNetwork, type Resolve } from './outbound.ts'
-import { probeModel } from './probe.ts'
-import { problemIn, problemOfLast } from './problem.ts'
+import { McpAuthorization } from './mcp/mcp-authorization.ts'
+import { McpProcesses } from './mcp/mcp-processes.ts'
+import { createMockEmbedder } from './mock-embedder.ts'
+import { ModelCatalogue } from './model-catalogue.ts'
+import { type Outbound, openOutboundNetwork, type ResolveHost } from './outbound.ts'
+import { probeModel } from './probe-model.ts'
+import { findServiceProblem, problemOfLastRequest } from './service-problem.ts'
 
 /** Access to models and tool servers, and to the network that reaches them. */
 export interface Models {
@@ -31,7 +31,7 @@ export interface Models {
   readonly fetchPublic: typeof fetch
   readonly outbound: Outbound
   /** Lists of models, by provider. */
-  readonly catalogue: Catalogue
+  readonly catalogue: ModelCatalogue
   /** @throws validation_error  the URL may not be called; names the field */
   checkUrl(field: string, url: string): void
   /** @throws embedding_unavailable  the runtime cannot call this provider */
@@ -68,11 +68,11 @@ export interface ModelsParts {
   readonly log: Log
   /** Data directory, as an absolute path. Commands are started in it. */
   readonly dataDir: string
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly isReleased: IsReleased
   /** Replacement for the network when models are called. */
   readonly outbound: Outbound | undefined
-  readonly resolve: Resolve | undefined
+  readonly resolve: ResolveHost | undefined
 }
 
 /** Opens all parts without connecting or loading anything before the first call. */
@@ -85,29 +85,29 @@ export function openModels({
   resolve,
   ...own
 }: ModelsParts): Models {
-  const guard = openGuard(config, environment)
-  const network = openNetwork({ guard, resolve })
+  const guard = openEndpointGuard(config, environment)
+  const network = openOutboundNetwork({ guard, resolve })
   const { fetch } = network
-  const outside = openNetwork({ guard: publicGuard(config), resolve })
+  const outside = openOutboundNetwork({ guard: openPublicGuard(config), resolve })
   const parts = { environment, isReleased, outbound: own.outbound ?? network.send }
-  const learned = openLearned({ clock, outbound: parts.outbound })
+  const learned = openLearnedModels({ clock, outbound: parts.outbound })
   const chatParts = { ...parts, learned, clock, chat: config.chat }
   const processes = new McpProcesses({ environment, clock, log, folder: own.dataDir })
   return {
     fetch,
     fetchPublic: outside.fetch,
     outbound: parts.outbound,
-    catalogue: new Catalogue({ ...parts, clock }),
+    catalogue: new ModelCatalogue({ ...parts, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
     openEmbedder: service => openEmbedder(service, parts),
-    openChat: service => modelOfService(service, chatParts),
-    runtimeChat: () => modelOfConfig(chatParts),
+    openChat: service => openServiceModel(service, chatParts),
+    runtimeChat: () => openConfiguredModel(chatParts),
     chatProblem: async service =>
-      (await problemIn(async () => modelOfService(service, chatParts).chat.check())) ??
-      problemOfLast(seenOf(service, chatParts).failure),
+      (await findServiceProblem(async () => openServiceModel(service, chatParts).chat.check())) ??
+      problemOfLastRequest(seenModelOf(service, chatParts).failure),
     embeddingProblem: service =>
-      problemIn(async () => {
-        if (service.provider !== 'mock') await callsTo(diallingOf(service, parts))
+      findServiceProblem(async () => {
+        if (service.provider !== 'mock') await embeddingCallsTo(embedderEndpoint(service, parts))
       }),
     probe: (service, sent, signal) => probeModel(service, sent, signal, chatParts),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
@@ -128,12 +128,15 @@ export function openModels({
  * @throws embedding_unavailable  the runtime cannot call this provider
  */
 export function openEmbedder(service: EmbeddingService, parts: ModelParts): Embedder {
-  if (service.provider === 'mock') return mockEmbedder(service.embeddingDimension)
-  return hostedEmbedder(diallingOf(service, parts), parts.outbound)
+  if (service.provider === 'mock') return createMockEmbedder(service.embeddingDimension)
+  return openHostedEmbedder(embedderEndpoint(service, parts), parts.outbound)
 }
 
 /** @throws embedding_unavailable  the runtime cannot call this provider */
-function diallingOf(service: EmbeddingService, { environment, isReleased }: ModelParts): EmbedderDialling {
+function embedderEndpoint(
+  service: EmbeddingService,
+  { environment, isReleased }: ModelParts,
+): EmbedderEndpoint {
   const { provider } = service
   if (!isProviderName(provider))
     throw embedderFailure(service, 'has a provider that this runtime cannot call', {

@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Readable } from 'node:stream'
 import type { Agent, buildConnector } from 'undici'
-import { type EndpointGuard, plainHost } from './guard.ts'
+import { type EndpointGuard, plainHost } from './endpoint-guard.ts'
 
 export interface OutboundRequest {
   readonly method: 'GET' | 'POST'
@@ -12,17 +12,17 @@ export interface OutboundRequest {
 }
 
 /** Part of a `Response` that is used. */
-export interface OutboundAnswer {
+export interface OutboundResponse {
   readonly status: number
   readonly headers: { get(name: string): string | null }
   readonly body: AsyncIterable<Uint8Array> | null
 }
 
 /** Sends a request to another host. Follows no redirect: a 3xx response is returned. */
-export type Outbound = (url: URL, request: OutboundRequest) => Promise<OutboundAnswer>
+export type Outbound = (url: URL, request: OutboundRequest) => Promise<OutboundResponse>
 
 /** Pool of connections that are reused between requests. */
-export interface Network {
+export interface OutboundNetwork {
   readonly send: Outbound
   /** Like `send`, for libraries that need a `fetch`. Follows no redirect either. */
   readonly fetch: typeof fetch
@@ -40,14 +40,14 @@ const connectTimeoutMs = 10_000
 const keepAliveMs = 10_000
 
 /** Resolves a host name to addresses. */
-export type Resolve = (host: string) => Promise<readonly string[]>
+export type ResolveHost = (host: string) => Promise<readonly string[]>
 
-const systemResolve: Resolve = async host =>
+const systemResolve: ResolveHost = async host =>
   (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
 
-export interface NetworkParts {
+export interface OutboundNetworkParts {
   readonly guard: EndpointGuard
-  readonly resolve?: Resolve
+  readonly resolve?: ResolveHost
 }
 
 type Undici = typeof import('undici')
@@ -61,9 +61,9 @@ type Undici = typeof import('undici')
  *
  * A connection that the guard refuses fails the request. `refusalIn` finds the reason in the failure.
  *
- * @see docs/security.md#rule-14, docs/decisions/connections.md
+ * @see docs/security.md#rule-14, docs/decisions/0009-connections.md
  */
-export function openNetwork(parts: NetworkParts): Network {
+export function openOutboundNetwork(parts: OutboundNetworkParts): OutboundNetwork {
   let opening: Promise<{ agent: Agent; undici: Undici }> | undefined
   const open = async () => {
     const undici = await import('undici')
@@ -99,7 +99,7 @@ export function openNetwork(parts: NetworkParts): Network {
   }
 }
 
-function headersOf(all: Record<string, string | string[] | undefined>): OutboundAnswer['headers'] {
+function headersOf(all: Record<string, string | string[] | undefined>): OutboundResponse['headers'] {
   return {
     get(name) {
       const value = all[name]
@@ -113,7 +113,7 @@ function headersOf(all: Record<string, string | string[] | undefined>): Outbound
  * stream does not do that, and would leak the connection.
  */
 function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
-  // // Errors reach the reader through the iterator. Without a reader they can be ignored.
+  // Errors reach the reader through the iterator. Without a reader they can be ignored.
   body.on('error', () => {})
   return {
     [Symbol.asyncIterator]() {
@@ -132,7 +132,7 @@ function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
 /** Resolves a host once, checks all its addresses, and connects only to these. */
 function guardedConnector(
   { buildConnector }: Undici,
-  { guard, resolve = systemResolve }: NetworkParts,
+  { guard, resolve = systemResolve }: OutboundNetworkParts,
 ): buildConnector.connector {
   const usual = buildConnector({ timeout: connectTimeoutMs })
   return (options, done) => {
@@ -147,7 +147,7 @@ function guardedConnector(
       const addresses = isAddress ? [host] : await addressesOf()
       guard.check({ host, port }, addresses)
       if (isAddress) return usual
-      return buildConnector({ timeout: connectTimeoutMs, lookup: answering(addresses) })
+      return buildConnector({ timeout: connectTimeoutMs, lookup: fixedLookup(addresses) })
     }
     dial()
       .then(connect => connect(options, done))
@@ -156,7 +156,7 @@ function guardedConnector(
 }
 
 /** Returns a lookup function that answers with known addresses, without a DNS request. */
-function answering(addresses: readonly string[]): LookupFunction {
+function fixedLookup(addresses: readonly string[]): LookupFunction {
   const known = addresses.map(address => ({ address, family: isIP(address) }))
   return (_host, options, done) => {
     if (options.all) done(null, known)
@@ -170,7 +170,7 @@ function answering(addresses: readonly string[]): LookupFunction {
  *
  * @see RFC 9110 section 10.2.3
  */
-export function retryAfterMs(headers: OutboundAnswer['headers']): number | undefined {
+export function requestedDelayMs(headers: OutboundResponse['headers']): number | undefined {
   const text = headers.get('retry-after')
   if (text === null) return undefined
   const waitMs = /^\d+$/.test(text)

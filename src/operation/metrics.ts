@@ -4,7 +4,7 @@ import { once } from '../base/once.ts'
 import type { IngestLoad } from '../contract/operational.ts'
 
 /** Facts about one exchange for metrics. */
-export interface Counted {
+export interface CompletedExchange {
   readonly method: string
   readonly route: string
   readonly status: number
@@ -46,7 +46,7 @@ export class Metrics {
     this.#meters ??= await openMeters(this.build)
   }
 
-  answered({ method, route, status, durationMs }: Counted): void {
+  answered({ method, route, status, durationMs }: CompletedExchange): void {
     if (!this.#meters) return
     const labels = {
       method: methods.has(method) ? method : 'other',
@@ -76,7 +76,7 @@ export class Metrics {
       active.set(ingest.active)
       queued.set(ingest.queued)
     }
-    const { Registry } = await prometheus()
+    const { Registry } = await loadPrometheus()
     return {
       contentType: registry.contentType,
       text: await Registry.merge([registry, processRegistry]).metrics(),
@@ -111,13 +111,13 @@ interface Meters {
   readonly chats: Counter<'provider' | 'outcome'>
 }
 
-const prometheus = once(async () => (await import('prom-client')).default)
+const loadPrometheus = once(async () => (await import('prom-client')).default)
 
 /**
  * Returns the metrics of the process under their standard names, created once for all runtimes that it opens.
  */
-const processMeters = once(async () => {
-  const { collectDefaultMetrics, Registry } = await prometheus()
+const startProcessMeters = once(async () => {
+  const { collectDefaultMetrics, Registry } = await loadPrometheus()
   const register = new Registry()
   collectDefaultMetrics({ register })
   // Gauges named like counters. `nodejs_active_handles`, `_requests` and `_resources` have these counts by
@@ -128,7 +128,7 @@ const processMeters = once(async () => {
 })
 
 async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
-  const { Counter, Gauge, Histogram, Registry } = await prometheus()
+  const { Counter, Gauge, Histogram, Registry } = await loadPrometheus()
   const registry = new Registry()
   const named = (name: string, help: string) => ({ name: `workbase_${name}`, help, registers: [registry] })
   const ofRequests = ['method', 'route', 'status'] as const
@@ -154,7 +154,7 @@ async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
   })
   return {
     registry,
-    processRegistry: await processMeters(),
+    processRegistry: await startProcessMeters(),
     requestSeconds,
     rejections: new Counter({
       ...named('rate_limit_rejections_total', 'Requests over the rate limit, by what they presented'),

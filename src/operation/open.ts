@@ -1,16 +1,16 @@
 import { timestamp } from '../base/clock.ts'
 import type { ErrorCode } from '../contract/errors.ts'
-import { type Counted, type KeyType, Metrics } from './metrics.ts'
+import { type CompletedExchange, type KeyType, Metrics } from './metrics.ts'
 import { RecentErrors } from './recent-errors.ts'
 import { type OperationParts, operationHandlers } from './routes.ts'
 
 /** A completed exchange, as logged. */
-interface Logged extends Counted {
+interface LoggedExchange extends CompletedExchange {
   readonly requestId: string
 }
 
 /** State of an ingest job in progress. */
-interface Claim {
+interface IngestClaim {
   readonly isLost: boolean
   readonly signal: AbortSignal
 }
@@ -24,8 +24,8 @@ export function openOperation(parts: OperationParts) {
     handlers: operationHandlers(parts, { metrics, errors }),
     /** Observer of all exchanges. */
     watch: {
-      answered: (exchange: Logged) => metrics.answered(exchange),
-      failed({ requestId, status, method, route }: Logged, code: ErrorCode, credential: string) {
+      answered: (exchange: LoggedExchange) => metrics.answered(exchange),
+      failed({ requestId, status, method, route }: LoggedExchange, code: ErrorCode, credential: string) {
         if (code === 'rate_limited') metrics.limited(keyTypeOf(credential))
         errors.note({ ts: timestamp(parts.clock), code, status, method, routePattern: route, requestId })
       },
@@ -34,7 +34,7 @@ export function openOperation(parts: OperationParts) {
      * Wraps ingest work to count its result. A failure is not counted if the job is left to another process.
      */
     ofIngest:
-      <C extends Claim>(perform: (claim: C) => Promise<void>) =>
+      <C extends IngestClaim>(perform: (claim: C) => Promise<void>) =>
       async (claim: C): Promise<void> => {
         try {
           await perform(claim)

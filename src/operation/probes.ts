@@ -1,28 +1,31 @@
 import type { Clock } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
-import { leave } from '../base/read-whole.ts'
-import type { Environment } from '../config/environment.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
+import { discardBody } from '../base/read-body.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Probe } from '../contract/operational.ts'
-import { askForModels } from '../models/catalogue.ts'
-import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
+import { defaultBaseUrl, parseEndpoint } from '../models/endpoint.ts'
+import { requestModels } from '../models/model-catalogue.ts'
 import type { Outbound } from '../models/outbound.ts'
 import { connectionProblemIn } from '../models/provider/connection-problem.ts'
 
 /** Time in milliseconds after which a part without a response is down. */
 const timeoutMs = 3_000
 
-type Found = Omit<Probe, 'durationMs'>
+type ProbeResult = Omit<Probe, 'durationMs'>
 
 /** Probes a part of the runtime, with a timeout. */
-export async function probe(clock: Clock, look: (signal: AbortSignal) => Promise<Found>): Promise<Probe> {
+export async function probe(
+  clock: Clock,
+  look: (signal: AbortSignal) => Promise<ProbeResult>,
+): Promise<Probe> {
   const startedAt = clock.now()
-  const found = await within(clock, timeoutMs, look).catch(unreachable)
+  const found = await withTimeout(clock, timeoutMs, look).catch(unreachableResult)
   return { ...found, durationMs: clock.now() - startedAt }
 }
 
-function unreachable(error: unknown): Found {
+function unreachableResult(error: unknown): ProbeResult {
   if (error instanceof TimedOut) return { status: 'down', detail: error.message }
   const problem = connectionProblemIn(error)
   return { status: 'down', detail: problem ? `${problem.reason}. ${problem.hint}` : 'does not answer' }
@@ -37,7 +40,10 @@ export interface ControlPlane {
 /**
  * Probes the control plane: `ok` if it can count workspaces, `degraded` if it can be read but not written.
  */
-export async function controlPlaneFound({ countWorkspaces, requireSpace }: ControlPlane): Promise<Found> {
+export async function probeControlPlane({
+  countWorkspaces,
+  requireSpace,
+}: ControlPlane): Promise<ProbeResult> {
   const workspaces = await countWorkspaces()
   const full = await requireSpace().then(
     () => undefined,
@@ -49,7 +55,7 @@ export async function controlPlaneFound({ countWorkspaces, requireSpace }: Contr
 
 export interface ChatProbeParts {
   readonly chat: Config['chat']
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   readonly outbound: Outbound
 }
 
@@ -57,12 +63,12 @@ export interface ChatProbeParts {
  * Probes the chat provider by requesting its models without a credential. A refusal also proves that it
  * responds.
  */
-export async function chatFound(parts: ChatProbeParts, signal: AbortSignal): Promise<Found> {
+export async function probeChatProvider(parts: ChatProbeParts, signal: AbortSignal): Promise<ProbeResult> {
   const { chat, environment, outbound } = parts
   const { provider } = chat
-  const base = chat.baseUrl ?? usualBaseUrl(provider, environment)
-  const answer = await askForModels(outbound, endpointAt(base, provider, '/chat/completions'), signal)
-  await leave(answer.body)
+  const base = chat.baseUrl ?? defaultBaseUrl(provider, environment)
+  const answer = await requestModels(outbound, parseEndpoint(base, provider, '/chat/completions'), signal)
+  await discardBody(answer.body)
   return answer.status < 500
     ? { status: 'ok', detail: `${provider} answers` }
     : { status: 'degraded', detail: `${provider} answers with status ${answer.status}` }

@@ -1,9 +1,9 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Clock } from '../base/clock.ts'
 import type { IngestLoad, operation } from '../contract/operational.ts'
-import { hasChatProvider } from '../models/chat/provider.ts'
+import { hasChatProvider } from '../models/chat/chat-provider.ts'
 import type { BuildInfo, Metrics } from './metrics.ts'
-import { type ChatProbeParts, chatFound, controlPlaneFound, probe } from './probes.ts'
+import { type ChatProbeParts, probe, probeChatProvider, probeControlPlane } from './probes.ts'
 import type { RecentErrors } from './recent-errors.ts'
 
 export interface OperationParts extends ChatProbeParts {
@@ -31,9 +31,9 @@ export function operationHandlers(
     },
     async healthDetails() {
       const [controlPlane, chat, ingest] = await Promise.all([
-        probe(clock, () => controlPlaneFound(parts)),
+        probe(clock, () => probeControlPlane(parts)),
         hasChatProvider(parts, parts.environment)
-          ? probe(clock, signal => chatFound(parts, signal))
+          ? probe(clock, signal => probeChatProvider(parts, signal))
           : ({ status: 'down', detail: 'no chat provider is configured', durationMs: 0 } as const),
         ingestLoad(),
       ])

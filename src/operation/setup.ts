@@ -1,12 +1,12 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Log } from '../base/log.ts'
-import type { Environment } from '../config/environment.ts'
-import { managedEnv, writeManagedEnv } from '../config/managed-env.ts'
+import type { ConfigEnvironment } from '../config/config-environment.ts'
+import { readManagedEnvState, writeManagedEnv } from '../config/managed-env.ts'
 import type { Config } from '../config/schema.ts'
 import { operator } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import { managedKeys, type setup } from '../contract/setup.ts'
-import { hasChatProvider } from '../models/chat/provider.ts'
+import { hasChatProvider } from '../models/chat/chat-provider.ts'
 
 /** Reason why a runtime has no control plane. It is public, so it contains no secrets. */
 export interface BootError {
@@ -16,7 +16,7 @@ export interface BootError {
 
 export interface SetupParts {
   readonly config: Config
-  readonly environment: Environment
+  readonly environment: ConfigEnvironment
   /** Absolute path of the data directory. */
   readonly dataDir: string
   /** Control plane, or the reason why it is not available. */
@@ -31,8 +31,8 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
   const { config, environment, dataDir, log } = parts
   return {
     async status(_input, caller) {
-      const { path, ...file } = managedEnv(dataDir)
-      const isKnown = await caller.wouldPass(operator)
+      const { path, ...file } = readManagedEnvState(dataDir)
+      const isKnown = await caller.can(operator)
       const configuredKeys = managedKeys.filter(key => isSet(environment, key))
       return {
         status: 200,
@@ -53,14 +53,14 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
       log.info({ written }, 'the managed file was written')
       return {
         status: 200,
-        body: { ok: true, managedEnv: managedEnv(dataDir), written, restartRequired: true },
+        body: { ok: true, managedEnv: readManagedEnvState(dataDir), written, restartRequired: true },
         audit: { label: written.join(',') },
       }
     },
     restart() {
       if (!parts.restart)
-        throw new WbError('setup_restart_unavailable', 'nobody here would open the runtime anew')
-      log.info({}, 'a restart was asked for')
+        throw new WbError('setup_restart_unavailable', 'this process cannot restart the runtime')
+      log.info({}, 'a restart was requested')
       parts.restart()
       return {
         status: 202,
@@ -70,7 +70,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
   }
 }
 
-function isSet(environment: Environment, name: string): boolean {
+function isSet(environment: ConfigEnvironment, name: string): boolean {
   return (environment.get(name) ?? '').trim() !== ''
 }
 

@@ -1,5 +1,5 @@
 import type { Filter } from './filter.ts'
-import type { Outcome, Write } from './rows.ts'
+import type { Write, WriteOutcome } from './rows.ts'
 import type { Statistics, Visibility } from './visibility.ts'
 
 export type Metric = 'cosine' | 'dot' | 'euclidean'
@@ -60,7 +60,7 @@ export interface CollectionKey {
 }
 
 /** Returns a key as text, for use as the key of a map. */
-export function keyText({ workspaceId, name }: CollectionKey): string {
+export function collectionKeyText({ workspaceId, name }: CollectionKey): string {
   return JSON.stringify([workspaceId, name])
 }
 
@@ -94,10 +94,10 @@ export type ContentWrite =
    * Fails with `stale` if a record belongs to another document than stated, and with `absent` without the
    * collection.
    */
-  | ({ readonly op: 'requireOwners'; readonly owners: readonly Owner[] } & CollectionKey)
+  | ({ readonly op: 'requireOwners'; readonly owners: readonly RecordOwner[] } & CollectionKey)
 
 /** The document that a record belongs to; null for a record without a document, and for a missing record. */
-export interface Owner {
+export interface RecordOwner {
   readonly id: string
   readonly documentId: string | null
 }
@@ -105,12 +105,12 @@ export interface Owner {
 /**
  * One search result. `record` is the store's number of the record, which changes when the record is replaced.
  */
-export interface Scored {
+export interface ScoredRecord {
   readonly record: number
   readonly score: number
 }
 
-export interface Reach {
+export interface SearchReach {
   readonly visibility: Visibility
   readonly filter?: Filter
 }
@@ -148,8 +148,8 @@ export interface LexicalSearch {
    */
   search(
     key: CollectionKey,
-    query: { text: string; limit: number; statistics: Statistics } & Reach,
-  ): Promise<Scored[]>
+    query: { text: string; limit: number; statistics: Statistics } & SearchReach,
+  ): Promise<ScoredRecord[]>
   /** Counts each word over the visible records, and returns which of the records `among` contain it. */
   occurrences(
     key: CollectionKey,
@@ -184,13 +184,13 @@ export interface EncodedModel {
 }
 
 /** A fit in progress: the generation that it creates (the current one plus 1), and the owner of its lease. */
-export interface Fit {
+export interface FitLease {
   readonly generation: number
   readonly owner: string
 }
 
 /** Result of a fit. */
-export interface Fitted {
+export interface FitResult {
   readonly model: EncodedModel
   /** Number of records that the model was fitted to. */
   readonly records: number
@@ -218,7 +218,7 @@ export interface FittedSpaces {
    */
   stage(
     key: CollectionKey,
-    fit: Fit,
+    fit: FitLease,
     vectors: readonly { record: number; vector: Float32Array }[],
   ): Promise<boolean>
   /** Returns records without a staged vector in `generation`, by number, at most `limit`. */
@@ -229,7 +229,7 @@ export interface FittedSpaces {
    * @returns false, with nothing changed, if a record lacks a staged vector, or for the reasons given for
    *          `stage`
    */
-  swap(key: CollectionKey, fit: Fit, fitted: Fitted): Promise<boolean>
+  swap(key: CollectionKey, fit: FitLease, fitted: FitResult): Promise<boolean>
   /** Returns the fitted collections with records that the current model was not fitted to. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
@@ -271,7 +271,7 @@ export interface ContentStore {
    *
    * @throws dimension_mismatch  a vector does not have the dimension of the collection; nothing was changed
    */
-  write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome>
+  write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome>
   /**
    * Returns the exact nearest records, best first. The score is cosine similarity, dot product, or
    * 1/(1+distance).
@@ -281,8 +281,8 @@ export interface ContentStore {
    */
   nearest(
     key: CollectionKey,
-    query: { vector: Float32Array; limit: number; generation?: number } & Reach,
-  ): Promise<Scored[]>
+    query: { vector: Float32Array; limit: number; generation?: number } & SearchReach,
+  ): Promise<ScoredRecord[]>
   /** Returns records by number, in the requested order, without those that are missing or not visible. */
   read(
     key: CollectionKey,
@@ -290,7 +290,7 @@ export interface ContentStore {
     options: { vectors: boolean; visibility: Visibility },
   ): Promise<RecordView[]>
   /** Returns the documents that records belong to, in the order of `ids`. */
-  owners(key: CollectionKey, ids: readonly string[]): Promise<Owner[]>
+  owners(key: CollectionKey, ids: readonly string[]): Promise<RecordOwner[]>
   readonly lexical?: LexicalSearch
   readonly listing?: RecordListing
   readonly fitted?: FittedSpaces

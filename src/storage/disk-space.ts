@@ -1,16 +1,21 @@
 import { open, rm, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { randomHex } from '../base/id.ts'
-import type { Host, Ops } from '../base/threads.ts'
+import type { OperationHost, ThreadOperations } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
 
-const codes: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'SQLITE_FULL', 'SQLITE_IOERR_SHMSIZE'])
+const diskFullCodes: ReadonlySet<unknown> = new Set([
+  'ENOSPC',
+  'EDQUOT',
+  'SQLITE_FULL',
+  'SQLITE_IOERR_SHMSIZE',
+])
 
 /** Returns true for a failure that comes from a full disk, or from a quota that is used up. */
 export function isDiskFull(error: unknown): boolean {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     const code = cause instanceof WbError ? cause.facts.sqlite : 'code' in cause ? cause.code : undefined
-    if (codes.has(code)) return true
+    if (diskFullCodes.has(code)) return true
   }
   return false
 }
@@ -56,7 +61,7 @@ export class DiskSpace {
   }
 
   /** Wraps the host of the writes to observe the outcome of each write. */
-  observed<O extends Ops>(writes: Host<O>): Host<O> {
+  observed<O extends ThreadOperations>(writes: OperationHost<O>): OperationHost<O> {
     return {
       ...writes,
       run: async (name, input, transfer) => {

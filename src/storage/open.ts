@@ -3,10 +3,16 @@ import { type Clock, systemClock } from '../base/clock.ts'
 import type { ContentStore } from './content.ts'
 import { type Disk, DiskSpace } from './disk-space.ts'
 import type { RowStore } from './rows.ts'
-import { guard } from './sqlite/faults.ts'
-import { noteOpen } from './sqlite/inspect.ts'
+import { withStoreErrors } from './sqlite/faults.ts'
+import { registerOpenStore } from './sqlite/inspect-store.ts'
 import { type ConnectionOptions, openConnection } from './sqlite/open.ts'
-import { contentStore, Gate, inlineHosts, rowStore, threadedHosts } from './sqlite/store.ts'
+import {
+  CallTracker,
+  createContentStore,
+  createInlineHosts,
+  createRowStore,
+  createThreadHosts,
+} from './sqlite/store.ts'
 
 /** An open store. */
 export interface OpenStore {
@@ -35,30 +41,30 @@ export interface EmbeddedOptions extends ConnectionOptions {
  *
  * @throws control_plane_unavailable  the store cannot be opened, is damaged, or is of a newer version
  */
-export function openEmbedded({
+export function openEmbeddedStore({
   path,
   threads = false,
   clock = systemClock,
   disk,
   ...options
 }: EmbeddedOptions): Promise<OpenStore> {
-  return guard(async () => {
+  return withStoreErrors(async () => {
     const opening = openConnection(path, options)
     // Registered before the first `await`, because other calls in this process must no longer read the files.
-    const noteClosed = noteOpen(path)
+    const noteClosed = registerOpenStore(path)
     const connection = await opening.catch(error => {
       noteClosed()
       throw error
     })
     const isThreaded = threads && path !== ':memory:'
     if (isThreaded) connection.makeReadOnly()
-    const own = isThreaded ? threadedHosts(path) : inlineHosts(connection)
+    const own = isThreaded ? createThreadHosts(path) : createInlineHosts(connection)
     const space = new DiskSpace(dirname(path), disk)
     const hosts = { ...own, writes: space.observed(own.writes) }
-    const gate = new Gate()
+    const gate = new CallTracker()
     return {
-      rows: rowStore(connection, hosts, gate),
-      content: contentStore(connection, hosts, gate, clock),
+      rows: createRowStore(connection, hosts, gate),
+      content: createContentStore(connection, hosts, gate, clock),
       requireSpace: async () => {
         if (path !== ':memory:') await space.require()
       },

@@ -14,16 +14,16 @@ export interface AnyTable {
 }
 
 /** A table, with the type of its rows. */
-export interface Table<Row extends object> extends AnyTable {
-  readonly key: readonly Column<Row>[]
-  readonly unique: Readonly<Record<string, readonly Column<Row>[]>>
-  readonly indexes: Readonly<Record<string, readonly (Column<Row> | 'ordinal')[]>>
+export interface RowTable<Row extends object> extends AnyTable {
+  readonly key: readonly ColumnName<Row>[]
+  readonly unique: Readonly<Record<string, readonly ColumnName<Row>[]>>
+  readonly indexes: Readonly<Record<string, readonly (ColumnName<Row> | 'ordinal')[]>>
   /** Declares the row type; never set. */
   readonly row?: Row
 }
 
-export type Column<Row> = keyof Row & string
-export type Value = string | number | null
+export type ColumnName<Row> = keyof Row & string
+export type ColumnValue = string | number | null
 
 /** A stored row. `version` counts its changes from 1; `ordinal` is unique in its table and only increases. */
 export interface Stored<Row> {
@@ -37,9 +37,9 @@ export interface Stored<Row> {
 export interface ListQuery {
   readonly index: string
   /** Values of the leading columns. */
-  readonly prefix: readonly Value[]
+  readonly prefix: readonly ColumnValue[]
   /** Values of the remaining columns of a row; the list starts after that row. */
-  readonly after?: readonly Value[]
+  readonly after?: readonly ColumnValue[]
   readonly limit: number
   /** The list ends with the row that brings its total length as JSON text above this. */
   readonly charsMax?: number
@@ -60,7 +60,7 @@ export type Write =
   | {
       readonly op: 'delete'
       readonly table: AnyTable
-      readonly key: readonly Value[]
+      readonly key: readonly ColumnValue[]
       readonly version?: number
     }
   /** Deletes every row under a prefix of an index; never fails. */
@@ -68,43 +68,43 @@ export type Write =
       readonly op: 'deleteAll'
       readonly table: AnyTable
       readonly index: string
-      readonly prefix: readonly Value[]
+      readonly prefix: readonly ColumnValue[]
     }
   /**
    * Removes a text from the list in `field` of each row under a prefix of an index. Keeps the text if the
    * list would become empty, as an empty list may mean "all". Never fails.
    */
   | {
-      readonly op: 'withdraw'
+      readonly op: 'removeFromList'
       readonly table: AnyTable
       readonly index: string
-      readonly prefix: readonly Value[]
+      readonly prefix: readonly ColumnValue[]
       readonly field: string
       readonly value: string
     }
   /** Fails with `absent` if there is no such row. */
-  | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly Value[] }
+  | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly ColumnValue[] }
   /** Fails with `present` if there is a row under the prefix. */
   | {
       readonly op: 'requireNone'
       readonly table: AnyTable
       readonly index: string
-      readonly prefix: readonly Value[]
+      readonly prefix: readonly ColumnValue[]
     }
 
-export type Refusal = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
+export type WriteRefusal = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
 
 /** Result of a unit: applied, or the position of the write that failed and the reason. */
-export type Outcome =
+export type WriteOutcome =
   | { readonly ok: true }
   /** `unique` is the name of the set if the reason is `taken`. */
-  | { readonly ok: false; readonly at: number; readonly reason: Refusal; readonly unique?: string }
+  | { readonly ok: false; readonly at: number; readonly reason: WriteRefusal; readonly unique?: string }
 
 /** Control rows. Every method may throw `control_plane_unavailable`. */
 export interface RowStore {
-  get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined>
-  list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]>
-  count(table: AnyTable, index: string, prefix: readonly Value[]): Promise<number>
+  get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Promise<Stored<Row> | undefined>
+  list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]>
+  count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): Promise<number>
   /** Applies a unit of writes, which is durable when the promise resolves. */
-  atomic(writes: readonly Write[]): Promise<Outcome>
+  atomic(writes: readonly Write[]): Promise<WriteOutcome>
 }

@@ -15,37 +15,37 @@ import type { SecretRelease } from '../contract/releases.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { ChunkingService, EmbeddingService, LlmService, RerankingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import type { Table } from './rows.ts'
+import type { RowTable } from './rows.ts'
 
-/** A document, with what only the runtime sees of it. */
+/** A document, with its internal fields. */
 export interface DocumentRow extends Document {
-  /** Unique among documents that ingest made and that did not fail: knowledge base, access domain and content hash. */
+  /** Unique key of an ingested document that did not fail: knowledge base, access domain and content hash. */
   ingestKey: string | null
-  /** Unique among the same documents: knowledge base, access domain and file name. */
+  /** Unique key of such a document: knowledge base, access domain and file name. */
   nameKey: string | null
-  /** The job that makes it, until that ends. */
+  /** ID of the job that ingests the document; null or absent when it has ended. */
   jobId?: string | null
 }
 
-/** A workspace, with what only the runtime sees of it. */
+/** A workspace, with its internal fields. */
 export interface WorkspaceRow extends Workspace {
-  /** Url and keyspace that it is bound to, unique; null without a url. */
+  /** Unique key from URL and keyspace; null without a URL. */
   databaseKey?: string | null
 }
 
-/** A job, with what only the runtime sees of it. */
+/** A job, with its internal fields. */
 export interface JobRow extends Job {
-  /** Process that works on it. */
+  /** ID of the process that works on the job. */
   leaseOwner: string | null
-  /** When others may take it up, as a timestamp. */
+  /** End of the lease, as a timestamp; then other processes may take the job over. */
   leaseUntil: string | null
-  /** Processes that died at work on it since it last got further; none when absent. */
+  /** Number of processes that died while working on the job since its last progress. */
   deaths?: number
-  /** When it ended, as a timestamp; it is kept for a while after. */
+  /** End of the job, as a timestamp; null while it is pending or running. */
   endedAt: string | null
 }
 
-/** What a job was given to work on; it goes when the job ends. */
+/** Input of a job; deleted when the job ends. */
 export interface JobInputRow {
   workspaceId: string
   knowledgeBaseId: string
@@ -53,22 +53,22 @@ export interface JobInputRow {
   body: Ingest
 }
 
-/** Vectors that a job has paid for and not yet stored with the document; they go when the job ends. */
+/** Vectors that a job has computed but not yet stored with the document; deleted when the job ends. */
 export interface JobBatchRow {
   workspaceId: string
   knowledgeBaseId: string
   jobId: string
-  /** Index of its first chunk. */
+  /** Index of the first chunk. */
   start: number
-  /** Hash of the model and the texts that the vectors are of. */
+  /** Hash of the model and the embedded texts. */
   source: string
-  /** One per chunk: 32-bit floats, little-endian, in base64. */
+  /** Vectors, one per chunk: 32-bit floats, little-endian, in base64. */
   vectors: string[]
 }
 
-/** A conversation, with whose it is. */
+/** A conversation, with its owner and internal fields. */
 export interface ConversationRow extends Conversation {
-  /** Who began it; null for who is no principal. */
+  /** Principal that began it; null if the caller was not a principal. */
   ownerPrincipalId: string | null
   /** Name of the subject that began it; null for an anonymous one, absent on old rows. */
   createdBy?: string | null
@@ -93,7 +93,7 @@ export interface AttachmentTextRow extends AttachmentText {
   attachmentId: string
 }
 
-/** A message, with what only the model and the runtime see of a turn. */
+/** A message, with its internal fields. */
 export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
   conversationId: string
   role: Message['role'] | 'tool'
@@ -122,16 +122,16 @@ export interface MessageImageRow extends ImageInput {
   createdAt: string
 }
 
-/** What was accepted of a tool of an MCP server. */
+/** Accepted version of a tool of an MCP server. */
 export interface ReviewedTool {
-  /** Of name, description and schema. */
+  /** Hash of name, description and schema. */
   hash: string
   description: string
 }
 
-/** An MCP server, with what was accepted of its tools. */
+/** An MCP server, with its accepted tools. */
 export interface McpServerRow extends McpServer {
-  /** By name of the tool; null until the server is first heard, which is then taken as it is. */
+  /** Accepted tools by name; null until the server first answers. */
   reviewedTools: Record<string, ReviewedTool> | null
 }
 
@@ -141,7 +141,7 @@ export interface McpSignInRow {
   mcpServerId: string
   /** Name of the subject that signed in. */
   subject: string
-  /** When it was signed in, as a timestamp. */
+  /** Time of the sign-in, as a timestamp. */
   createdAt: string
   /** Scopes that were granted; null if the authorization server did not name them. */
   scopes: string[] | null
@@ -150,24 +150,24 @@ export interface McpSignInRow {
   canRefresh: boolean
   /** Tokens and OAuth client, readable by the runtime only. */
   sealed: string
-  /** Until when a process has the refresh token in use, as a timestamp. */
+  /** End of the lease of the process that uses the refresh token, as a timestamp. */
   refreshingUntil: string | null
 }
 
-/** A key, with what only the runtime sees of it. */
+/** An API key, with its internal fields. */
 export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId'> {
-  /** Absent from keys that were made before there were scopes. */
+  /** Absent from keys that were created before scopes existed. */
   scopes?: Scope[]
   principalId?: string | null
-  /** How long it was made to last, in milliseconds, once its end was moved; null is for ever. */
+  /** Original lifetime in milliseconds, set when the expiry was changed; null for unlimited. */
   spanMs?: number | null
   /** `scrypt$<salt>$<digest>` of the whole token. */
   digest: string
 }
 
-/** A record, with what only the runtime sees of it. */
+/** An audit record, with its internal fields. */
 export interface AuditRow extends AuditRecord {
-  /** Set where it took no credential to cause it: such records are counted apart. */
+  /** Set if a caller without a credential caused the record. Such records have a separate limit. */
   refusal?: 1
 }
 
@@ -177,14 +177,14 @@ export interface SettingRow {
   value: string
 }
 
-function table<Row extends object>(declaration: Table<Row>): Table<Row> {
+function declareTable<Row extends object>(declaration: RowTable<Row>): RowTable<Row> {
   return declaration
 }
 
-/** Every control row that the runtime keeps. Rooms read and write rows through these declarations only. */
+/** All tables of control rows. Rooms read and write rows only through these declarations. */
 export const tables = {
-  settings: table<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
-  workspaces: table<WorkspaceRow>({
+  settings: declareTable<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
+  workspaces: declareTable<WorkspaceRow>({
     name: 'workspaces',
     key: ['workspaceId'],
     unique: { name: ['name'], database: ['databaseKey'] },
@@ -194,31 +194,31 @@ export const tables = {
       byKind: ['kind', 'ordinal'],
     },
   }),
-  chunkingServices: table<ChunkingService>({
+  chunkingServices: declareTable<ChunkingService>({
     name: 'chunking_services',
     key: ['workspaceId', 'chunkingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  embeddingServices: table<EmbeddingService>({
+  embeddingServices: declareTable<EmbeddingService>({
     name: 'embedding_services',
     key: ['workspaceId', 'embeddingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  rerankingServices: table<RerankingService>({
+  rerankingServices: declareTable<RerankingService>({
     name: 'reranking_services',
     key: ['workspaceId', 'rerankingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  llmServices: table<LlmService>({
+  llmServices: declareTable<LlmService>({
     name: 'llm_services',
     key: ['workspaceId', 'llmServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeBases: table<KnowledgeBase>({
+  knowledgeBases: declareTable<KnowledgeBase>({
     name: 'knowledge_bases',
     key: ['workspaceId', 'knowledgeBaseId'],
     unique: { collection: ['workspaceId', 'vectorCollection'] },
@@ -231,7 +231,7 @@ export const tables = {
       byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
     },
   }),
-  documents: table<DocumentRow>({
+  documents: declareTable<DocumentRow>({
     name: 'documents',
     key: ['workspaceId', 'knowledgeBaseId', 'documentId'],
     unique: { ingestKey: ['ingestKey'], nameKey: ['nameKey'] },
@@ -242,7 +242,7 @@ export const tables = {
       byIngestKey: ['ingestKey', 'ordinal'],
     },
   }),
-  agents: table<Agent>({
+  agents: declareTable<Agent>({
     name: 'agents',
     key: ['workspaceId', 'agentId'],
     unique: {},
@@ -253,7 +253,7 @@ export const tables = {
       byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
     },
   }),
-  conversations: table<ConversationRow>({
+  conversations: declareTable<ConversationRow>({
     name: 'conversations',
     key: ['workspaceId', 'conversationId'],
     unique: {},
@@ -274,7 +274,7 @@ export const tables = {
       ],
     },
   }),
-  messages: table<MessageRow>({
+  messages: declareTable<MessageRow>({
     name: 'messages',
     key: ['workspaceId', 'conversationId', 'messageId'],
     unique: {},
@@ -284,7 +284,7 @@ export const tables = {
       byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
     },
   }),
-  messageVersions: table<MessageVersionRow>({
+  messageVersions: declareTable<MessageVersionRow>({
     name: 'message_versions',
     key: ['workspaceId', 'conversationId', 'messageId'],
     unique: {},
@@ -294,7 +294,7 @@ export const tables = {
       byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
     },
   }),
-  messageImages: table<MessageImageRow>({
+  messageImages: declareTable<MessageImageRow>({
     name: 'message_images',
     key: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
     unique: {},
@@ -303,7 +303,7 @@ export const tables = {
       byMessage: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
     },
   }),
-  attachments: table<Attachment>({
+  attachments: declareTable<Attachment>({
     name: 'attachments',
     key: ['workspaceId', 'conversationId', 'attachmentId'],
     unique: {},
@@ -312,7 +312,7 @@ export const tables = {
       byConversation: ['workspaceId', 'conversationId', 'ordinal'],
     },
   }),
-  attachmentTexts: table<AttachmentTextRow>({
+  attachmentTexts: declareTable<AttachmentTextRow>({
     name: 'attachment_texts',
     key: ['workspaceId', 'conversationId', 'attachmentId'],
     unique: {},
@@ -321,13 +321,13 @@ export const tables = {
       byConversation: ['workspaceId', 'conversationId', 'ordinal'],
     },
   }),
-  mcpServers: table<McpServerRow>({
+  mcpServers: declareTable<McpServerRow>({
     name: 'mcp_servers',
     key: ['workspaceId', 'mcpServerId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'mcpServerId'] },
   }),
-  mcpSignIns: table<McpSignInRow>({
+  mcpSignIns: declareTable<McpSignInRow>({
     name: 'mcp_sign_ins',
     key: ['workspaceId', 'mcpServerId', 'subject'],
     unique: {},
@@ -336,13 +336,13 @@ export const tables = {
       byServer: ['workspaceId', 'mcpServerId', 'subject'],
     },
   }),
-  principals: table<Principal>({
+  principals: declareTable<Principal>({
     name: 'principals',
     key: ['workspaceId', 'principalId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'principalId'] },
   }),
-  policyAudit: table<PolicyDecision>({
+  policyAudit: declareTable<PolicyDecision>({
     name: 'policy_audit',
     key: ['workspaceId', 'decisionId'],
     unique: {},
@@ -353,13 +353,13 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),
-  secretReleases: table<SecretRelease>({
+  secretReleases: declareTable<SecretRelease>({
     name: 'secret_releases',
     key: ['releaseId'],
     unique: {},
     indexes: { byOrdinal: ['ordinal'], byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  knowledgeFilters: table<KnowledgeFilter>({
+  knowledgeFilters: declareTable<KnowledgeFilter>({
     name: 'knowledge_filters',
     key: ['workspaceId', 'knowledgeBaseId', 'knowledgeFilterId'],
     unique: {},
@@ -368,7 +368,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),
-  jobs: table<JobRow>({
+  jobs: declareTable<JobRow>({
     name: 'jobs',
     key: ['workspaceId', 'jobId'],
     unique: {},
@@ -381,7 +381,7 @@ export const tables = {
       byEnd: ['endedAt', 'ordinal'],
     },
   }),
-  jobInputs: table<JobInputRow>({
+  jobInputs: declareTable<JobInputRow>({
     name: 'job_inputs',
     key: ['workspaceId', 'jobId'],
     unique: {},
@@ -390,7 +390,7 @@ export const tables = {
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),
-  jobBatches: table<JobBatchRow>({
+  jobBatches: declareTable<JobBatchRow>({
     name: 'job_batches',
     key: ['workspaceId', 'jobId', 'start'],
     unique: {},
@@ -400,7 +400,7 @@ export const tables = {
       byJob: ['workspaceId', 'jobId', 'start'],
     },
   }),
-  apiKeys: table<ApiKeyRow>({
+  apiKeys: declareTable<ApiKeyRow>({
     name: 'api_keys',
     key: ['workspaceId', 'keyId'],
     unique: { prefix: ['prefix'] },
@@ -409,7 +409,7 @@ export const tables = {
       byPrefix: ['prefix'],
     },
   }),
-  audit: table<AuditRow>({
+  audit: declareTable<AuditRow>({
     name: 'audit',
     key: ['auditId'],
     unique: {},

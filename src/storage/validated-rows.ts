@@ -1,4 +1,4 @@
-import { damaged } from './damage.ts'
+import { damagedStore } from './damaged-store.ts'
 import { rowSchemas } from './row-schemas.ts'
 import type { AnyTable, RowStore, Stored } from './rows.ts'
 import { tables } from './tables.ts'
@@ -11,7 +11,7 @@ const schemas = new Map(
  * Wraps a row store to check each row that is read against the schema of its table. A row that does not fit
  * was changed on disk, and is reported as damage.
  */
-export function validatedRows(rows: RowStore): RowStore {
+export function withValidatedRows(rows: RowStore): RowStore {
   return {
     ...rows,
     async get(table, key) {
@@ -30,7 +30,7 @@ export function validatedRows(rows: RowStore): RowStore {
 function requireValid<S extends Stored<object>>(table: AnyTable, stored: S): S {
   const problem = rowProblem(table, stored.row)
   if (problem === undefined) return stored
-  throw damaged(`row ${stored.ordinal} of ${table.name}`, new Error(problem))
+  throw damagedStore(`row ${stored.ordinal} of ${table.name}`, new Error(problem))
 }
 
 /** Returns the first field that does not fit, and the reason; undefined for a valid row. */

@@ -1,7 +1,7 @@
 declare const brand: unique symbol
 
 /**
- * The principals whose rows a read may see. Created only in `access/visibility.ts`. Required by every read of
+ * The principals whose rows a read may see. Created only in `access/full-visibility.ts`. Required by every read of
  * content, so that no search path can omit the check.
  */
 export interface Visibility {

@@ -4,7 +4,7 @@ import type { Agent, AgentTemplate } from '../contract/agents.ts'
 /**
  * Templates for agents, in the order in which they are listed. New workspaces start with the default ones.
  */
-export const agentTemplates: readonly AgentTemplate[] = [
+export const builtInAgentTemplates: readonly AgentTemplate[] = [
   {
     templateId: 'bobby',
     name: 'Bobby',
@@ -48,7 +48,7 @@ export const agentTemplates: readonly AgentTemplate[] = [
  *
  * @see docs/api.md#agent-templates
  */
-export function agentOf(
+export function createAgentFrom(
   { name, description, systemPrompt }: AgentTemplate,
   place: { workspaceId: string; llmServiceId: string | null; createdAt: string; agentId?: string },
 ): Agent {

@@ -2,7 +2,7 @@ import { singleQuoted } from '../base/shell-word.ts'
 import type { Snippet } from '../contract/connect.ts'
 
 /** Addresses and names that the code of all targets uses. */
-export interface SnippetPlace {
+export interface SnippetTarget {
   /** Address of the search route. */
   readonly searchUrl: string
   readonly mcpUrl: string
@@ -14,7 +14,7 @@ export interface SnippetPlace {
  *
  * @see docs/connecting.md
  */
-export function snippets(place: SnippetPlace): Snippet[] {
+export function buildSnippets(place: SnippetTarget): Snippet[] {
   return [
     {
       id: 'langgraph',
@@ -69,7 +69,7 @@ root_agent = Agent(
 )
 `,
       docsUrl: 'https://google.github.io/adk-docs/',
-      notes: 'Save it as agent.py in a folder of its own, and start it with "adk run FOLDER".',
+      notes: 'Save it as agent.py in a new folder, and start it with "adk run FOLDER".',
     },
     {
       id: 'microsoft-agent-framework',
@@ -126,7 +126,7 @@ ${searchFunction(place, '@tool()')}
 const rest = { language: 'python', transport: 'rest', requiresMcp: false, notes: null } as const
 
 /** Returns a function that uses only Python's standard library. The frameworks read its docstring. */
-function searchFunction({ searchUrl, apiKeyEnvVar }: SnippetPlace, decorator?: string): string {
+function searchFunction({ searchUrl, apiKeyEnvVar }: SnippetTarget, decorator?: string): string {
   return `import json
 import os
 import urllib.request

@@ -1,35 +1,35 @@
-import { fingerprint } from '../base/fingerprint.ts'
+import { fingerprintJson } from '../base/fingerprint-json.ts'
 import { limits } from '../contract/limits.ts'
 import { mcpToolId } from '../contract/tool-ids.ts'
 import type { McpTool } from '../models/mcp/client.ts'
 import type { ReviewedTool } from '../storage/tables.ts'
 
-/** Tools of one server; more are left out. */
+/** Maximum number of tools of one server; further ones are left out. */
 const toolsMax = 500
-/** Of one server; what does not fit is left out. */
+/** Maximum length of the tools of one server as JSON, in UTF-16 units; further ones are left out. */
 const charsMax = 1_000_000
 const descriptionCharsMax = 1_024
 const schemaCharsMax = 16_384
 const anyObject = { type: 'object', additionalProperties: true }
 const uuidChars = 36
-/** Longer ones leave no room for the server in the id of a tool. */
+/** Maximum length of a tool name. A longer one leaves no room for the server in the tool ID. */
 const nameCharsMax = limits.toolIdChars - mcpToolId('', '').length - uuidChars
 
-/** A tool as a model would be told of it. */
+/** A tool as it is described to models. */
 export interface OfferedTool extends McpTool {
-  /** Of all that a model would be told. */
+  /** Hash of the complete description. */
   readonly hash: string
 }
 
-/** What a server said, as much of it as a model is given; no name stands twice. */
-export interface Offer {
+/** Tools of a server within the limits, with unique names. */
+export interface McpOffer {
   readonly tools: readonly OfferedTool[]
-  /** Length of it all. */
+  /** Length of all tools as JSON, in UTF-16 units. */
   readonly chars: number
 }
 
-/** What is kept of a server's answer: copies, as a part of a text keeps all of it in memory. */
-export function offerOf(tools: readonly McpTool[]): Offer {
+/** Returns the tools of a server within the limits. Copies texts, because a slice keeps the whole text in memory. */
+export function createOffer(tools: readonly McpTool[]): McpOffer {
   const kept = new Map<string, OfferedTool>()
   let chars = 0
   for (const { name, description, inputSchema } of tools.slice(0, toolsMax)) {
@@ -37,36 +37,36 @@ export function offerOf(tools: readonly McpTool[]): Offer {
     const text = JSON.stringify({
       name,
       description: description.slice(0, descriptionCharsMax),
-      inputSchema: bounded(inputSchema),
+      inputSchema: boundSchema(inputSchema),
     })
     if (chars + text.length > charsMax) break
     chars += text.length
     const tool = JSON.parse(text) as McpTool
-    kept.set(tool.name, { ...tool, hash: hashOf(tool) })
+    kept.set(tool.name, { ...tool, hash: hashTool(tool) })
   }
   return { tools: [...kept.values()], chars }
 }
 
-/** Changes with anything that a model is told of a tool. */
-export function hashOf({ name, description, inputSchema }: McpTool): string {
-  return fingerprint({ name, description, inputSchema })
+/** Returns a hash that changes with any part of the description of a tool. */
+export function hashTool({ name, description, inputSchema }: McpTool): string {
+  return fingerprintJson({ name, description, inputSchema })
 }
 
-/** What accepting a whole offer comes to. */
-export function pinsOf({ tools }: Offer): Record<string, ReviewedTool> {
+/** Returns the review that accepts all tools of an offer. */
+export function reviewAll({ tools }: McpOffer): Record<string, ReviewedTool> {
   return Object.fromEntries(tools.map(({ name, hash, description }) => [name, { hash, description }]))
 }
 
-/** What was accepted of a tool; undefined for one that nobody has seen. */
-export function reviewOf(
+/** Returns the accepted version of a tool; undefined if it was never reviewed. */
+export function reviewedTool(
   reviewed: Readonly<Record<string, ReviewedTool>>,
   name: string,
 ): ReviewedTool | undefined {
   return Object.hasOwn(reviewed, name) ? reviewed[name] : undefined
 }
 
-/** A schema that is too long, or not of an object, would be refused by model providers. */
-function bounded(schema: Record<string, unknown>): Record<string, unknown> {
+/** Returns the schema, or a generic one if model providers would reject it: too long, or not for an object. */
+function boundSchema(schema: Record<string, unknown>): Record<string, unknown> {
   const fits = schema.type === 'object' && JSON.stringify(schema).length <= schemaCharsMax
   return fits ? schema : anyObject
 }

@@ -1,8 +1,8 @@
 import type { Caller } from '../access/caller.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { AuthContext } from '../access/subject.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import { TimedOut, within } from '../base/deadline.ts'
+import { TimedOut, withTimeout } from '../base/deadline.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { secretParameterOf, withoutQuerySecrets } from '../base/query-secrets.ts'
@@ -15,18 +15,18 @@ import type {
   Review,
 } from '../contract/mcp-servers.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { McpFailure, type McpTool, notInTime } from '../models/mcp/client.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { McpFailure, type McpTool, mcpTimeout } from '../models/mcp/client.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
-import { type Offer, offerOf } from './mcp-offer.ts'
-import { pinFirst, reviewed, stated } from './mcp-pins.ts'
-import { type CallableServer, endsSignIns, type McpSignIns } from './mcp-sign-ins.ts'
+import { createOffer, type McpOffer } from './mcp-offer.ts'
+import { acceptFirstOffer, applyReview, listToolStates } from './mcp-review.ts'
+import { type CallableServer, invalidatesSignIns, type McpSignIns } from './mcp-sign-ins.ts'
 
-/** A server that does not list its tools in this time is given up. */
+/** Timeout for a test to list the tools of a server. */
 const testTimeoutMs = 10_000
-/** Of a server that is added: one that says nothing for as long is heard later. */
+/** Timeout for a new server to list its tools; after it, they are accepted when it first answers. */
 const firstTimeoutMs = 5_000
 
 export interface McpServersParts {
@@ -36,28 +36,28 @@ export interface McpServersParts {
   readonly log: Log
   /** @throws validation_error  at the field, for a URL that may not be called */
   readonly checkUrl: (field: string, url: string) => void
-  /** Ask a server for its tools. @throws McpFailure */
+  /** Requests the tools of a server. @throws McpFailure */
   readonly listTools: (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
   readonly signIns: Pick<McpSignIns, 'callable'>
 }
 
-/** The caller that a server is asked for. */
+/** The caller on whose behalf a server is contacted. */
 type ServerCaller = Pick<Caller, 'auth' | 'signal'>
 
 /** The MCP servers whose tools agents of a workspace may call. @see docs/tool-servers.md */
 export class McpServers {
   constructor(private readonly parts: McpServersParts) {}
 
-  /** By id. @throws workspace_not_found, invalid_cursor */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<McpServerRow>> {
+  /** Lists servers by ID. @throws workspace_not_found, invalid_cursor */
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<McpServerRow>> {
     const { rows, pager } = this.parts
     await requireWorkspace(rows, workspaceId)
     return pager.page(tables.mcpServers, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
   /**
-   * What the server offers now is taken as it is; of one that cannot be asked, or that callers sign in to, what it offers
-   * when it is first heard.
+   * Creates a server and accepts its current tools. If it cannot be reached, or callers sign in to it, its tools are
+   * accepted when it first answers.
    *
    * @throws workspace_not_found, validation_error
    */
@@ -79,7 +79,7 @@ export class McpServers {
     if (heard instanceof McpFailure) {
       const facts = { workspaceId, mcpServerId: row.mcpServerId, error: heard }
       this.parts.log.info(facts, 'a new MCP server could not be asked for its tools')
-    } else if (heard) await pinFirst(rows, row, heard)
+    } else if (heard) await acceptFirstOffer(rows, row, heard)
     return row
   }
 
@@ -92,7 +92,7 @@ export class McpServers {
   }
 
   /**
-   * A change of the URL discards the review of its tools, and a change of the URL or of the OAuth client ends all
+   * Changes some fields. A change of the URL discards the review of its tools, and a change of the URL or of the OAuth client ends all
    * sign-ins. A client that sends back the URL as it was shown keeps the stored
    * URL, including its hidden values.
    *
@@ -113,7 +113,7 @@ export class McpServers {
       return { ...after, reviewedTools: null }
     }
     const changed = await changeRow(rows, tables.mcpServers, key, change, (before, after) =>
-      endsSignIns(before, after) ? [signInsOf(key)] : [],
+      invalidatesSignIns(before, after) ? [signInsOf(key)] : [],
     )
     if ('row' in changed) return changed.row
     throw notFound(mcpServerId)
@@ -130,7 +130,7 @@ export class McpServers {
     if (!outcome.ok) throw notFound(mcpServerId)
   }
 
-  /** Connect and list the tools. @throws workspace_not_found, mcp_server_not_found */
+  /** Connects to a server and lists its tools. @throws workspace_not_found, mcp_server_not_found */
   async test(workspaceId: string, mcpServerId: string, { auth, signal }: ServerCaller): Promise<McpTest> {
     const { clock } = this.parts
     const server = await this.get(workspaceId, mcpServerId)
@@ -148,8 +148,8 @@ export class McpServers {
   }
 
   /**
-   * What the server offers now, against what was accepted of it. A server that is heard for the first time is taken as
-   * it is.
+   * Compares the current tools of a server with the accepted ones. When a server answers for the first time, its tools
+   * are accepted.
    *
    * @throws workspace_not_found, mcp_server_not_found
    */
@@ -162,16 +162,16 @@ export class McpServers {
     const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure) return { items: [], error: errorOf(offer) }
     const isNew = server.reviewedTools === null
-    const row = isNew ? await pinFirst(this.parts.rows, server, offer) : server
+    const row = isNew ? await acceptFirstOffer(this.parts.rows, server, offer) : server
     if (!row) throw notFound(mcpServerId)
-    return { items: stated(row, offer), error: null }
+    return { items: listToolStates(row, offer), error: null }
   }
 
   /**
-   * Accept some of what the server offers now.
+   * Accepts some of the current tools of a server.
    *
    * @throws workspace_not_found, mcp_server_not_found
-   * @throws conflict  the server cannot be asked, or offers something else by now
+   * @throws conflict  the server cannot be reached, or its tools have changed
    */
   async review(
     workspaceId: string,
@@ -187,28 +187,32 @@ export class McpServers {
     const updatedAt = timestamp(clock)
     const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row => {
       if (row.url !== server.url) throw new WbError('conflict', 'the server has another url by now')
-      return { ...row, reviewedTools: reviewed(row, offer, accept), updatedAt }
+      return { ...row, reviewedTools: applyReview(row, offer, accept), updatedAt }
     })
     if (!('row' in changed)) throw notFound(mcpServerId)
-    return { items: stated(changed.row, offer), error: null }
+    return { items: listToolStates(changed.row, offer), error: null }
   }
 
   #callable(server: McpServerRow, auth: AuthContext): CallableServer {
     return this.parts.signIns.callable(server, auth)
   }
 
-  async #offer(server: CallableServer, timeoutMs: number, signal: AbortSignal): Promise<Offer | McpFailure> {
+  async #offer(
+    server: CallableServer,
+    timeoutMs: number,
+    signal: AbortSignal,
+  ): Promise<McpOffer | McpFailure> {
     const tools = await this.#listed(server, timeoutMs, signal)
-    return tools instanceof McpFailure ? tools : offerOf(tools)
+    return tools instanceof McpFailure ? tools : createOffer(tools)
   }
 
-  /** What the server says in time, or why it does not. */
+  /** Requests the tools of a server. Returns the failure if there is one. */
   async #listed(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
     const { clock, listTools } = this.parts
     try {
-      return await within(clock, timeoutMs, until => listTools(server, until), signal)
+      return await withTimeout(clock, timeoutMs, until => listTools(server, until), signal)
     } catch (error) {
-      const failure = error instanceof TimedOut ? notInTime(error) : error
+      const failure = error instanceof TimedOut ? mcpTimeout(error) : error
       if (failure instanceof McpFailure) return failure
       throw error
     }

@@ -7,20 +7,20 @@ import { isLoopback } from '../base/loopback.ts'
 import { pause } from '../base/pause.ts'
 import { WbError } from '../contract/errors.ts'
 import type { McpSignIn, PendingSignIn, SignInBegin, SignInFinish } from '../contract/mcp-servers.ts'
+import { McpFailure } from '../models/mcp/client.ts'
+import type { McpAccessTokens } from '../models/mcp/http.ts'
 import type {
   AuthorizationContext,
   GrantedTokens,
   McpAuthorization,
   PendingAuthorization,
-} from '../models/mcp/authorization.ts'
-import { McpFailure } from '../models/mcp/client.ts'
-import type { AccessTokens } from '../models/mcp/http.ts'
-import { changeRow } from '../storage/change.ts'
+} from '../models/mcp/mcp-authorization.ts'
+import { changeRow } from '../storage/change-row.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, type McpSignInRow, tables } from '../storage/tables.ts'
 
 /** A server, and the access tokens of the caller if callers sign in to it. */
-export type CallableServer = McpServerRow & { readonly accessTokens?: AccessTokens }
+export type CallableServer = McpServerRow & { readonly accessTokens?: McpAccessTokens }
 
 export interface McpSignInsParts {
   readonly rows: RowStore
@@ -38,13 +38,13 @@ export interface McpSignInsParts {
 }
 
 /** The sealed part of a sign-in. */
-interface Grant {
+interface SealedGrant {
   readonly context: AuthorizationContext
   readonly accessToken: string
   readonly refreshToken: string | null
 }
 
-interface Pending {
+interface PendingMcpSignIn {
   readonly subject: string
   readonly purpose: string
   readonly expiresAtMs: number
@@ -54,7 +54,7 @@ interface Pending {
 interface StoredSignIn {
   readonly row: McpSignInRow
   readonly version: number
-  readonly grant: Grant
+  readonly grant: SealedGrant
 }
 
 const pendingMs = 600_000
@@ -75,7 +75,7 @@ const leasePollMs = 100
  */
 export class McpSignIns {
   /** By state, oldest first. */
-  readonly #pending = new Map<string, Pending>()
+  readonly #pending = new Map<string, PendingMcpSignIn>()
   /** Refreshes that are running, by row. */
   readonly #refreshing = new Map<string, Promise<string | undefined>>()
 
@@ -112,7 +112,7 @@ export class McpSignIns {
   async finish(
     server: McpServerRow,
     { state, code, iss }: SignInFinish,
-    caller: Pick<Caller, 'auth' | 'signal' | 'confirm'>,
+    caller: Pick<Caller, 'auth' | 'signal' | 'reauthorize'>,
   ): Promise<McpSignIn> {
     const { clock, authorization } = this.parts
     const subject = this.#requireSubject(caller.auth)
@@ -123,7 +123,7 @@ export class McpSignIns {
     const tokens = await authorization
       .finish(server, pending.authorization, { code, iss }, caller.signal)
       .catch(asSignInFailure)
-    await caller.confirm()
+    await caller.reauthorize()
     const row: McpSignInRow = {
       workspaceId: server.workspaceId,
       mcpServerId: server.mcpServerId,
@@ -250,7 +250,7 @@ export class McpSignIns {
     throw new McpFailure('timeout', 'Another process did not finish to refresh the sign-in in time.')
   }
 
-  async #exchange(server: McpServerRow, row: McpSignInRow, grant: Grant): Promise<string | undefined> {
+  async #exchange(server: McpServerRow, row: McpSignInRow, grant: SealedGrant): Promise<string | undefined> {
     const { authorization, log } = this.parts
     try {
       const tokens = await authorization.refresh(server, grant.context, grant.refreshToken!, row.scopes)
@@ -300,7 +300,7 @@ export class McpSignIns {
     await rows.atomic([{ op: 'delete', table: tables.mcpSignIns, key: keyOf(row), version: stored.version }])
   }
 
-  async #revoke(server: McpServerRow, { context, accessToken, refreshToken }: Grant): Promise<void> {
+  async #revoke(server: McpServerRow, { context, accessToken, refreshToken }: SealedGrant): Promise<void> {
     const revoked =
       refreshToken === null
         ? ({ token: accessToken, hint: 'access_token' } as const)
@@ -321,7 +321,7 @@ export class McpSignIns {
     const { workspaceId, mcpServerId } = server
     const stored = await this.parts.rows.get(tables.mcpSignIns, [workspaceId, mcpServerId, subject])
     const text = stored && this.parts.seal.open(purposeOf(server, subject), stored.row.sealed)
-    return text === undefined ? undefined : { ...stored!, grant: JSON.parse(text) as Grant }
+    return text === undefined ? undefined : { ...stored!, grant: JSON.parse(text) as SealedGrant }
   }
 
   #fieldsOf(
@@ -331,7 +331,7 @@ export class McpSignIns {
     { accessToken, refreshToken, expiresInSeconds, scopes }: GrantedTokens,
   ) {
     const { clock, seal } = this.parts
-    const grant: Grant = { context, accessToken, refreshToken }
+    const grant: SealedGrant = { context, accessToken, refreshToken }
     return {
       scopes,
       expiresAt:
@@ -347,7 +347,7 @@ export class McpSignIns {
     return isOver ? signedOut : { signedIn: true, scopes, expiresAt, canRefresh }
   }
 
-  #add(state: string, pending: Pending): void {
+  #add(state: string, pending: PendingMcpSignIn): void {
     const now = this.parts.clock.now()
     for (const [known, { expiresAtMs }] of this.#pending) if (expiresAtMs <= now) this.#pending.delete(known)
     const own = [...this.#pending].filter(([, { subject }]) => subject === pending.subject)
@@ -389,7 +389,7 @@ export class McpSignIns {
 const signedOut: McpSignIn = { signedIn: false, scopes: null, expiresAt: null, canRefresh: false }
 
 /** Returns true if sign-ins to a server do not hold after a change of it. */
-export function endsSignIns(before: McpServerRow, after: McpServerRow): boolean {
+export function invalidatesSignIns(before: McpServerRow, after: McpServerRow): boolean {
   return purposeOf(before, '') !== purposeOf(after, '')
 }
 
@@ -413,11 +413,11 @@ function asSignInFailure(error: unknown): never {
 export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId'>): McpFailure {
   return new McpFailure(
     'sign_in_required',
-    `You are not signed in to this server. Sign in with: ${loginLine(server)}`,
+    `You are not signed in to this server. Sign in with: ${mcpLoginCommand(server)}`,
   )
 }
 
 /** Returns the command that signs in to a server. Uses the ID if a shell would change the label. */
-export function loginLine({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
+export function mcpLoginCommand({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
   return `wb mcp servers login ${/^\w[\w.@+-]*$/.test(label) ? label : mcpServerId}`
 }

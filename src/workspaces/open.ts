@@ -15,13 +15,12 @@ import type {
 import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import type { PurgeStep } from './cascade.ts'
-import { Connections, type ConnectionsParts } from './connect.ts'
-import { Traffic } from './connect-traffic.ts'
-import type { ContentStores } from './kinds.ts'
+import { Connections, type ConnectionsParts } from './connections.ts'
+import type { ContentStores } from './content-stores.ts'
 import { McpServers, type McpServersParts } from './mcp-servers.ts'
 import type { McpSignIns } from './mcp-sign-ins.ts'
-import type { Releases } from './releases.ts'
+import { McpTraffic } from './mcp-traffic.ts'
+import type { PurgeStep } from './remove-workspace.ts'
 import {
   connectHandlers,
   llmModelHandlers,
@@ -30,6 +29,7 @@ import {
   releaseHandlers,
   workspaceHandlers,
 } from './routes.ts'
+import type { SecretReleases } from './secret-releases.ts'
 import { chunkingKind, embeddingKind, llmKind, rerankingKind } from './service-kinds.ts'
 import { chunkingHandlers, embeddingHandlers, llmHandlers, rerankingHandlers } from './service-routes.ts'
 import { Services } from './services.ts'
@@ -42,7 +42,7 @@ export interface WorkspacesParts {
   readonly log: Log
   readonly config: Config
   readonly stores: ContentStores
-  readonly releases: Releases
+  readonly releases: SecretReleases
   readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
   readonly listTools: McpServersParts['listTools']
   readonly signIns: McpSignIns
@@ -62,7 +62,7 @@ export function openWorkspaces(parts: WorkspacesParts) {
   const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, services)
   const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, services)
   const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, vet: models.probe })
-  const traffic = new Traffic(clock)
+  const traffic = new McpTraffic(clock)
   const connections = new Connections({
     ...parts,
     traffic,

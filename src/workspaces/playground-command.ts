@@ -4,9 +4,9 @@ import type { CommandName, PlaygroundCommand, TargetKind } from '../contract/pla
 /**
  * Target of a command: a collection, a table, either of them, or all collections or tables of the keyspace.
  */
-type Scope = TargetKind | 'either' | 'collections' | 'tables'
+type TargetScope = TargetKind | 'either' | 'collections' | 'tables'
 
-const scopeOf: Readonly<Record<CommandName, Scope>> = {
+const scopeByCommand: Readonly<Record<CommandName, TargetScope>> = {
   findCollections: 'collections',
   createCollection: 'collections',
   deleteCollection: 'collections',
@@ -31,7 +31,7 @@ const scopeOf: Readonly<Record<CommandName, Scope>> = {
 }
 
 /** Target of a command; the keyspace if `name` is null. */
-export interface Target {
+export interface CommandTarget {
   readonly commandName: CommandName
   readonly kind: TargetKind
   readonly name: string | null
@@ -41,34 +41,35 @@ export interface Target {
  * Validates a command, and returns its target.
  *
  * @throws invalid_playground_command  the command does not match its name, or its target is invalid
- * @see docs/connecting.md#commands-of-the-database
+ * @see docs/connecting.md#run-commands-on-a-remote-database
  */
-export function targetOf(body: PlaygroundCommand): Target {
+export function parseTarget(body: PlaygroundCommand): CommandTarget {
   const { commandName, command } = body
   const keys = Object.keys(command)
   if (keys.length !== 1 || keys[0] !== commandName)
-    throw invalid(`command: must have one key, '${commandName}'`)
+    throw invalidCommand(`command: must have one key, '${commandName}'`)
   const { collection = null, table = null } = body
-  const scope = scopeOf[commandName]
-  const kind = kindOf(body, scope)
+  const scope = scopeByCommand[commandName]
+  const kind = targetKind(body, scope)
   if (scope === 'collections' || scope === 'tables') {
     if (collection !== null || table !== null)
-      throw invalid(`'${commandName}' takes no collection and no table`)
-    if (`${kind}s` !== scope) throw invalid(`targetKind: '${commandName}' is about ${scope}`)
+      throw invalidCommand(`'${commandName}' takes no collection and no table`)
+    if (`${kind}s` !== scope) throw invalidCommand(`targetKind: '${commandName}' is about ${scope}`)
     return { commandName, kind, name: null }
   }
-  if (scope !== 'either' && scope !== kind) throw invalid(`'${commandName}' is run on a ${scope}`)
+  if (scope !== 'either' && scope !== kind) throw invalidCommand(`'${commandName}' is run on a ${scope}`)
   const [name, other] = kind === 'table' ? [table, collection] : [collection, table]
-  if (other !== null) throw invalid(`${kind === 'table' ? 'collection' : 'table'}: the target is a ${kind}`)
-  if (name === null) throw invalid(`${kind}: is missing`)
+  if (other !== null)
+    throw invalidCommand(`${kind === 'table' ? 'collection' : 'table'}: the target is a ${kind}`)
+  if (name === null) throw invalidCommand(`${kind}: is missing`)
   return { commandName, kind, name }
 }
 
-function kindOf({ targetKind, table = null }: PlaygroundCommand, scope: Scope): TargetKind {
+function targetKind({ targetKind, table = null }: PlaygroundCommand, scope: TargetScope): TargetKind {
   if (targetKind) return targetKind
   return table !== null || scope === 'table' || scope === 'tables' ? 'table' : 'collection'
 }
 
-function invalid(fact: string): WbError {
+function invalidCommand(fact: string): WbError {
   return new WbError('invalid_playground_command', fact)
 }

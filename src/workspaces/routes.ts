@@ -9,13 +9,13 @@ import type { secretReleases } from '../contract/releases.ts'
 import type { workspaces } from '../contract/workspaces.ts'
 import type { Models } from '../models/open.ts'
 import type { McpServerRow } from '../storage/tables.ts'
-import type { Connections } from './connect.ts'
-import { testConnection } from './connection.ts'
-import type { ContentStores } from './kinds.ts'
+import type { Connections } from './connections.ts'
+import type { ContentStores } from './content-stores.ts'
+import { executePlaygroundCommand } from './execute-playground-command.ts'
 import { type McpServers, shownUrl } from './mcp-servers.ts'
 import type { McpSignIns } from './mcp-sign-ins.ts'
-import { execute } from './playground.ts'
-import type { Releases } from './releases.ts'
+import type { SecretReleases } from './secret-releases.ts'
+import { testConnection } from './test-connection.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export function workspaceHandlers(room: Workspaces, stores: ContentStores): Handlers<typeof workspaces> {
@@ -64,17 +64,17 @@ export function playgroundHandlers(
   return {
     execute: async ({ params, body }, caller) => ({
       status: 200,
-      body: await execute(parts, await room.get(params.workspaceId), body, caller),
+      body: await executePlaygroundCommand(parts, await room.get(params.workspaceId), body, caller),
     }),
   }
 }
 
-export function releaseHandlers(room: Releases): Handlers<typeof secretReleases> {
+export function releaseHandlers(room: SecretReleases): Handlers<typeof secretReleases> {
   return {
     list: async ({ query }) => ({ status: 200, body: await room.list(query) }),
     create: async ({ body }, caller) => ({ status: 201, body: await room.release(body, caller) }),
     delete: async ({ params }, caller) => {
-      await room.withdraw(params.releaseId, caller)
+      await room.revoke(params.releaseId, caller)
       return { status: 204, body: undefined }
     },
   }

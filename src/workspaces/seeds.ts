@@ -12,7 +12,7 @@ import type { Workspace, WorkspaceKind } from '../contract/workspaces.ts'
 import { lsaDimension } from '../models/lsa.ts'
 import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import { agentOf, agentTemplates } from './agent-templates.ts'
+import { builtInAgentTemplates, createAgentFrom } from './agent-templates.ts'
 
 export const builtInModel = 'workbase-lsa'
 
@@ -41,7 +41,7 @@ function embeddingSeeds(kind: WorkspaceKind): EmbeddingCreateInput[] {
  *
  * @see docs/http.md#a-new-workspace
  */
-export function seedsOf(workspace: Workspace): Write[] {
+export function seedWrites(workspace: Workspace): Write[] {
   const { workspaceId, createdAt } = workspace
   const stamps = { workspaceId, createdAt, updatedAt: createdAt }
   const llmServiceId = newId()
@@ -67,11 +67,11 @@ export function seedsOf(workspace: Workspace): Write[] {
 
 /** Returns the default agents, with sorted ids because agents of the same time are listed by id. */
 function agentSeeds(place: { workspaceId: string; llmServiceId: string; createdAt: string }): Write[] {
-  const defaults = agentTemplates.filter(({ defaultOnNewWorkspace }) => defaultOnNewWorkspace)
+  const defaults = builtInAgentTemplates.filter(({ defaultOnNewWorkspace }) => defaultOnNewWorkspace)
   const ids = defaults.map(() => newId()).sort()
   return defaults.map((template, at) => ({
     op: 'insert',
     table: tables.agents,
-    row: agentOf(template, { ...place, agentId: ids[at] }),
+    row: createAgentFrom(template, { ...place, agentId: ids[at] }),
   }))
 }

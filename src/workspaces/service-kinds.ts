@@ -10,7 +10,7 @@ import type {
   RerankingCreate,
   RerankingService,
 } from '../contract/services.ts'
-import type { AnyTable, Column, Table } from '../storage/rows.ts'
+import type { AnyTable, ColumnName, RowTable } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
 /** Fields that all services have. */
@@ -23,10 +23,10 @@ export interface AnyService {
 }
 
 /** Fields that the runtime sets on services of any kind. */
-export type Stamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
+export type ServiceStamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
 
 /** A table whose rows bind services of a kind, and its index by workspace and service. */
-interface Binder {
+interface ServiceBinder {
   readonly noun: string
   readonly table: AnyTable
   readonly index: string
@@ -35,15 +35,15 @@ interface Binder {
 /** Properties of one kind of service. `Create` is the type of the fields for a new one. */
 export interface ServiceKind<Row extends AnyService, Create> {
   readonly noun: string
-  readonly table: Table<Row>
+  readonly table: RowTable<Row>
   /** Creates a service, with a new id if the fields have none. */
-  compose(fields: Create, stamps: Stamps): Row
+  compose(fields: Create, stamps: ServiceStamps): Row
   idOf(row: Row): string
-  readonly boundBy: readonly Binder[]
+  readonly boundBy: readonly ServiceBinder[]
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
   /** Fields that stored content depends on. They cannot change while the service is bound. */
-  readonly fixedWhileBound: readonly Column<Row>[]
+  readonly fixedWhileBound: readonly ColumnName<Row>[]
 }
 
 export function serviceNotFound(
@@ -53,11 +53,11 @@ export function serviceNotFound(
   return new WbError(kind.notFound, `${kind.noun} '${id}' not found`)
 }
 
-function byKnowledgeBases(index: string): Binder {
+function byKnowledgeBases(index: string): ServiceBinder {
   return { noun: 'a knowledge base', table: tables.knowledgeBases, index }
 }
 
-function byAgents(index: string): Binder {
+function byAgents(index: string): ServiceBinder {
   return { noun: 'an agent', table: tables.agents, index }
 }
 

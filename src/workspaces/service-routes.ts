@@ -18,19 +18,23 @@ import type {
 import type { AnyService } from './service-kinds.ts'
 import type { Services } from './services.ts'
 
-type Place<Name extends string = never> = Record<'workspaceId' | Name, string>
+type ServicePathParams<Name extends string = never> = Record<'workspaceId' | Name, string>
 
 /** Returns handlers for the five operations on services of one kind. `idOf` reads the id from the path. */
-function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Params extends Place>(
-  room: Services<Row, Create>,
-  idOf: (params: Params) => string,
-) {
+function serviceHandlers<
+  Row extends AnyService,
+  Create extends Partial<Row>,
+  Params extends ServicePathParams,
+>(room: Services<Row, Create>, idOf: (params: Params) => string) {
   return {
-    list: async ({ params, query }: { params: Place; query: PageQuery }) => ({
+    list: async ({ params, query }: { params: ServicePathParams; query: PageQuery }) => ({
       status: 200 as const,
       body: await room.list(params.workspaceId, query),
     }),
-    create: async ({ params, body }: { params: Place; body: Create }, caller: Pick<Caller, 'signal'>) => ({
+    create: async (
+      { params, body }: { params: ServicePathParams; body: Create },
+      caller: Pick<Caller, 'signal'>,
+    ) => ({
       status: 201 as const,
       body: await room.create(params.workspaceId, body, caller),
     }),
@@ -55,33 +59,36 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Pa
 export function chunkingHandlers(
   room: Services<ChunkingService, ChunkingCreate>,
 ): Handlers<typeof chunkingServices> {
-  return serviceHandlers(room, (params: Place<'chunkingServiceId'>) => params.chunkingServiceId)
+  return serviceHandlers(room, (params: ServicePathParams<'chunkingServiceId'>) => params.chunkingServiceId)
 }
 
 export function embeddingHandlers(
   room: Services<EmbeddingService, EmbeddingCreate>,
   problemOf: (service: EmbeddingService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof embeddingServices> {
-  const handlers = serviceHandlers(room, (params: Place<'embeddingServiceId'>) => params.embeddingServiceId)
-  return { ...handlers, show: showing(handlers.show, problemOf) }
+  const handlers = serviceHandlers(
+    room,
+    (params: ServicePathParams<'embeddingServiceId'>) => params.embeddingServiceId,
+  )
+  return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
 export function rerankingHandlers(
   room: Services<RerankingService, RerankingCreate>,
 ): Handlers<typeof rerankingServices> {
-  return serviceHandlers(room, (params: Place<'rerankingServiceId'>) => params.rerankingServiceId)
+  return serviceHandlers(room, (params: ServicePathParams<'rerankingServiceId'>) => params.rerankingServiceId)
 }
 
 export function llmHandlers(
   room: Services<LlmService, LlmCreate>,
   problemOf: (service: LlmService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof llmServices> {
-  const handlers = serviceHandlers(room, (params: Place<'llmServiceId'>) => params.llmServiceId)
-  return { ...handlers, show: showing(handlers.show, problemOf) }
+  const handlers = serviceHandlers(room, (params: ServicePathParams<'llmServiceId'>) => params.llmServiceId)
+  return { ...handlers, show: showWithProblem(handlers.show, problemOf) }
 }
 
 /** Returns a service, with its problem if the query asks for it. */
-function showing<Row, Params>(
+function showWithProblem<Row, Params>(
   show: (asked: { params: Params }) => Promise<{ status: 200; body: Row }>,
   problemOf: (service: Row) => Promise<ServiceProblem | null>,
 ) {

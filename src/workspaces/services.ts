@@ -1,10 +1,10 @@
 import type { Caller } from '../access/caller.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type AnyService, type ServiceKind, serviceNotFound } from './service-kinds.ts'
@@ -32,7 +32,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   ) {}
 
   /** @throws workspace_not_found */
-  async list(workspaceId: string, query: PageQuery): Promise<Page<Row>> {
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<Row>> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(this.kind.table, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }

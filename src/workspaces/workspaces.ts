@@ -1,18 +1,18 @@
 import type { Caller } from '../access/caller.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
 import type { Subject } from '../access/subject.ts'
-import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { Workspace, WorkspaceCreate, WorkspacePatch } from '../contract/workspaces.ts'
-import { changeRow } from '../storage/change.ts'
-import type { Page, Pager } from '../storage/cursor.ts'
-import type { Outcome, RowStore } from '../storage/rows.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
+import type { RowStore, WriteOutcome } from '../storage/rows.ts'
 import { tables, type WorkspaceRow } from '../storage/tables.ts'
-import { type PurgeStep, removeWorkspace } from './cascade.ts'
-import { seedsOf } from './seeds.ts'
+import { type PurgeStep, removeWorkspace } from './remove-workspace.ts'
+import { seedWrites } from './seeds.ts'
 
 const ephemeralSlice = 200
 
@@ -33,7 +33,7 @@ export class Workspaces {
    *
    * @throws invalid_cursor
    */
-  async list(query: PageQuery, subject: Subject | null): Promise<Page<Workspace>> {
+  async list(query: PageQuery, subject: Subject | null): Promise<RowPage<Workspace>> {
     const { rows, pager } = this.parts
     const list = { index: 'byCreation', prefix: [] }
     const reach = subject?.workspaceScopes
@@ -66,10 +66,10 @@ export class Workspaces {
     }
     const outcome = await rows.atomic([
       { op: 'insert', table: tables.workspaces, row: workspace },
-      ...seedsOf(workspace),
+      ...seedWrites(workspace),
       caller.record({ label: workspace.name }, workspace.workspaceId),
     ])
-    if (!outcome.ok) throw refusal(outcome, workspace)
+    if (!outcome.ok) throw workspaceConflict(outcome, workspace)
     return workspace
   }
 
@@ -100,12 +100,12 @@ export class Workspaces {
       [workspaceId],
       row => {
         caller.checkChange(row, patch)
-        return { ...rebound(row, patch), ...patch, updatedAt: now }
+        return { ...withDatabaseKey(row, patch), ...patch, updatedAt: now }
       },
       (row, next) => caller.recordChange(row, next, { label: next.name }),
     )
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
-    if ('refused' in changed) throw refusal(changed.refused, { ...before, ...patch })
+    if ('refused' in changed) throw workspaceConflict(changed.refused, { ...before, ...patch })
     return changed.row
   }
 
@@ -143,7 +143,7 @@ function databaseKeyOf({ url, keyspace }: Pick<Workspace, 'url' | 'keyspace'>): 
  * Returns a workspace with a new database key if its database changes. A workspace that has shared its
  * database since before that was prohibited keeps its key until then.
  */
-function rebound(
+function withDatabaseKey(
   row: WorkspaceRow,
   { url = row.url, keyspace = row.keyspace }: WorkspacePatch,
 ): WorkspaceRow {
@@ -151,7 +151,7 @@ function rebound(
   return isSame ? row : { ...row, databaseKey: databaseKeyOf({ url, keyspace }) }
 }
 
-function refusal(outcome: Outcome & { ok: false }, { workspaceId, name }: Workspace): WbError {
+function workspaceConflict(outcome: WriteOutcome & { ok: false }, { workspaceId, name }: Workspace): WbError {
   if (outcome.unique === 'name')
     return new WbError('workspace_name_conflict', `a workspace named '${name}' is not available`)
   if (outcome.unique === 'database')

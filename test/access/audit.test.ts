@@ -1,15 +1,20 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Actor, AuditTrail, type Event, rehearse } from '../../src/access/audit.ts'
 import { AuditRecords } from '../../src/access/audit-records.ts'
 import { AuditRetention } from '../../src/access/audit-retention.ts'
-import { Follower } from '../../src/access/follower.ts'
-import { anonymousIn, verifiedAs } from '../../src/access/subject.ts'
+import {
+  type AuditActor,
+  type AuditEvent,
+  AuditTrail,
+  requireWritableAudit,
+} from '../../src/access/audit-trail.ts'
+import { RowFollower } from '../../src/access/row-follower.ts'
+import { anonymousContext, verifiedContext } from '../../src/access/subject.ts'
 import type { Log } from '../../src/base/log.ts'
 import { type AuditRecord, auditActions } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock, until } from '../harness/runtime.ts'
@@ -25,7 +30,7 @@ interface Line {
 
 /** A trail over a store of its own, and what it said in the log. */
 async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
-  const store = await openEmbedded({ path: ':memory:' })
+  const store = await openEmbeddedStore({ path: ':memory:' })
   const rows = before(store.rows)
   const clock = new TestClock()
   const lines: Line[] = []
@@ -46,9 +51,9 @@ async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
   return { own: store.rows, rows, clock, lines, log, trail, records, kept }
 }
 
-const nobody: Actor = { auth: anonymousIn('apiKey'), requestId: 'r-1' }
+const nobody: AuditActor = { auth: anonymousContext('apiKey'), requestId: 'r-1' }
 
-function actor(id: string, label: string | null = null): Actor {
+function actor(id: string, label: string | null = null): AuditActor {
   const subject = {
     id,
     label,
@@ -59,12 +64,12 @@ function actor(id: string, label: string | null = null): Actor {
     principalId: id,
     grantSpanMs: null,
   }
-  return { auth: verifiedAs('oidc', subject), requestId: 'r-2' }
+  return { auth: verifiedContext('oidc', subject), requestId: 'r-2' }
 }
 
-const denial: Event = { action: 'auth.api_denied', outcome: 'denied', workspaceId: here }
+const denial: AuditEvent = { action: 'auth.api_denied', outcome: 'denied', workspaceId: here }
 /** One that says something else than the others. */
-const denialOf = (n: number): Event => ({ ...denial, details: { reason: `no ${n}` } })
+const denialOf = (n: number): AuditEvent => ({ ...denial, details: { reason: `no ${n}` } })
 
 /** Workspaces that the reader asks for. */
 async function withWorkspaces(rows: RowStore): Promise<void> {
@@ -173,7 +178,9 @@ describe('a record that must not be missing', () => {
   test.each(faults)('fails its rehearsal when %s', async (_, atomic) => {
     const { trail, rows } = await stage(own => ({ ...own, atomic }) as RowStore)
     const { write } = trail.draft(nobody, { action: 'workspace.delete' })
-    await expect(rehearse(rows, write)).rejects.toMatchObject({ code: 'control_plane_unavailable' })
+    await expect(requireWritableAudit(rows, write)).rejects.toMatchObject({
+      code: 'control_plane_unavailable',
+    })
   })
 
   test('keeps the hint of the store, which says what to do', async () => {
@@ -193,7 +200,7 @@ describe('a record that must not be missing', () => {
 
   test('leaves nothing behind when it was only rehearsed', async () => {
     const { trail, rows, kept, lines } = await stage()
-    await rehearse(rows, trail.draft(nobody, { action: 'workspace.delete' }).write)
+    await requireWritableAudit(rows, trail.draft(nobody, { action: 'workspace.delete' }).write)
     expect([await kept(), lines]).toEqual([[], []])
   })
 })
@@ -264,7 +271,7 @@ describe('noted records', () => {
     ])
   })
 
-  const refusals: [string, Event][] = [
+  const refusals: [string, AuditEvent][] = [
     ['denials', denial],
     ['changes that pages of other origins ask for', { action: 'auth.csrf_rejected', outcome: 'failure' }],
     ['logins that fail', { action: 'auth.login', outcome: 'failure' }],
@@ -328,7 +335,7 @@ describe('noted records', () => {
   test('waiting for what was noted does not wait for what is noted then', async () => {
     const { trail } = await stage()
     let isFlooding = true
-    trail.onKept(() => {
+    trail.onStored(() => {
       if (isFlooding) trail.note(nobody, denial)
     })
     trail.note(nobody, denial)
@@ -523,7 +530,7 @@ describe('following', () => {
   async function followed(before?: (rows: RowStore) => RowStore) {
     const made = await stage(before)
     await withWorkspaces(made.own)
-    const say = (count: number, more: Partial<Event> = {}) =>
+    const say = (count: number, more: Partial<AuditEvent> = {}) =>
       made.trail.require(nobody, { ...denial, details: { count }, ...more })
     return { ...made, say }
   }
@@ -660,7 +667,7 @@ describe('following', () => {
     let waiting = 0
     let wake = () => {}
     const pages = [[], [{ row: 'a', version: 1, ordinal: 1, chars: 3 }], new Error('no disk'), []]
-    const follower = new Follower<string>({
+    const follower = new RowFollower<string>({
       from: 0,
       async read() {
         const page = pages.shift()!

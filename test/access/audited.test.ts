@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { decide } from '../../src/access/gate.ts'
-import { verifiedAs } from '../../src/access/subject.ts'
+import { decideAccess } from '../../src/access/authorize.ts'
+import { verifiedContext } from '../../src/access/subject.ts'
 import { knownKeys } from '../../src/config/known-keys.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
@@ -393,7 +393,7 @@ describe('who may read', () => {
   test('S2.4-17: to hold read:audit opens the audit trail alone, and to lack it closes nothing else', () => {
     const workspaceId = '11111111-1111-4111-8111-111111111111'
     const opened = (...scopes: Scope[]) => {
-      const auth = verifiedAs('apiKey', {
+      const auth = verifiedContext('apiKey', {
         id: 'k',
         label: 'k',
         type: 'apiKey',
@@ -407,7 +407,7 @@ describe('who may read', () => {
         .flatMap((topic): Route[] => Object.values(topic))
         .filter(({ path, access }) => {
           const place = path.includes(':workspaceId') ? workspaceId : undefined
-          return decide({ rule: access, workspaceId: place }, { auth }).allow
+          return decideAccess({ rule: access, workspaceId: place }, { auth }).allow
         })
         .map(({ method, path }) => `${method} ${path}`)
     }

@@ -1,9 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { inWorkspace } from '../../src/access/in-workspace.ts'
-import { type AuthContext, anonymousIn, inRole, type Subject, verifiedAs } from '../../src/access/subject.ts'
-import { isOpen } from '../../src/config/checks.ts'
-import { environmentOf } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { scopeToWorkspace } from '../../src/access/scope-to-workspace.ts'
+import {
+  type AuthContext,
+  anonymousContext,
+  type Subject,
+  verifiedContext,
+  withRole,
+} from '../../src/access/subject.ts'
+import { allowsAnonymous } from '../../src/config/config-checks.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
 import { operational } from '../../src/contract/operational.ts'
 import { type Role, scopesOfRole } from '../../src/contract/scopes.ts'
 import { open, TestClock } from '../harness/runtime.ts'
@@ -32,14 +38,14 @@ async function seenBy({ app, seen }: Posture, token?: string): Promise<AuthConte
 
 describe('what is known of a request', () => {
   test('S1-04 S1-05: without an auth block nobody is asked, and each request is tagged anonymous', async () => {
-    const { config } = loadConfig({ path: null }, environmentOf({}))
+    const { config } = loadConfig({ path: null }, createEnvironment({}))
     expect(config.auth).toMatchObject({
       mode: 'disabled',
       anonymousPolicy: 'allow',
       bootstrapTokenRef: null,
       oidc: null,
     })
-    expect(isOpen(config)).toBe(true)
+    expect(allowsAnonymous(config)).toBe(true)
     for (const token of [undefined, 'anything'])
       expect(await seenBy(world.posture({}), token)).toMatchObject({
         mode: 'disabled',
@@ -132,34 +138,34 @@ describe('a role of the workspace itself', () => {
   ])(
     'S5.6-02: overrides the mapped one there, downward and upward, and nowhere else: %s',
     async (workspaceId, role) => {
-      const { subject } = await inWorkspace(verifiedAs('oidc', oidc), workspaceId, knows)
+      const { subject } = await scopeToWorkspace(verifiedContext('oidc', oidc), workspaceId, knows)
       expect(subject).toEqual({ ...oidc, role, scopes: scopesOfRole[role] })
     },
   )
 
   test('S5.6-02 S5.6-03: changes nothing for who has no mapped role', async () => {
     for (const auth of [
-      anonymousIn('any'),
-      verifiedAs('any', { ...oidc, role: null, scopes: null }),
-      verifiedAs('any', { ...oidc, type: 'apiKey' }),
-      verifiedAs('any', { ...oidc, id: 'nobody' }),
+      anonymousContext('any'),
+      verifiedContext('any', { ...oidc, role: null, scopes: null }),
+      verifiedContext('any', { ...oidc, type: 'apiKey' }),
+      verifiedContext('any', { ...oidc, id: 'nobody' }),
     ])
-      expect(await inWorkspace(auth, here, knows)).toBe(auth)
+      expect(await scopeToWorkspace(auth, here, knows)).toBe(auth)
   })
 })
 
 test('a role of a workspace does not widen the scopes of an access token', () => {
   const subject = { type: 'oidc', role: 'viewer', scopes: ['read'], tokenScopes: ['read', 'write:kb'] }
-  const auth = verifiedAs('oidc', subject as unknown as Subject)
-  expect(inRole(auth, 'admin', scopesOfRole.admin).subject).toMatchObject({
+  const auth = verifiedContext('oidc', subject as unknown as Subject)
+  expect(withRole(auth, 'admin', scopesOfRole.admin).subject).toMatchObject({
     role: 'admin',
     scopes: ['read', 'write:kb'],
   })
 })
 
 test('nobody has no role to take', () => {
-  const nobody = anonymousIn('any')
-  expect(inRole(nobody, 'admin', scopesOfRole.admin)).toBe(nobody)
+  const nobody = anonymousContext('any')
+  expect(withRole(nobody, 'admin', scopesOfRole.admin)).toBe(nobody)
 })
 
 describe.each(modes)('mode %s, policy reject', mode => {

@@ -1,21 +1,21 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { type AccessRequest, authorize, decideAccess, ungrantableScope } from '../../src/access/authorize.ts'
 import type { Caller } from '../../src/access/caller.ts'
-import { type Demand, decide, pass, ungrantable } from '../../src/access/gate.ts'
-import { anonymousIn, type Subject, verifiedAs } from '../../src/access/subject.ts'
+import { anonymousContext, type Subject, verifiedContext } from '../../src/access/subject.ts'
 import {
   type Access,
   anyCaller,
-  changes,
+  changesAnyOf,
   member,
   needs,
-  open,
+  openToAll,
   operator,
   platform,
-  settingUp,
+  setupOnly,
   signedIn,
 } from '../../src/contract/access.ts'
-import { holds, type Scope, scopes } from '../../src/contract/scopes.ts'
+import { grantsScope, type Scope, scopes } from '../../src/contract/scopes.ts'
 
 const scope = fc.constantFrom(...scopes)
 const held = fc.uniqueArray(scope)
@@ -23,7 +23,7 @@ const tierOf = (fine: string) => fine.split(':')[0]
 
 describe('holds', () => {
   test('S2.4-12: a scope grants itself', () => {
-    fc.assert(fc.property(scope, held, (one, others) => holds([...others, one], one)))
+    fc.assert(fc.property(scope, held, (one, others) => grantsScope([...others, one], one)))
   })
 
   test('S2.4-13 S2.4-14 S2.4-15 S2.4-16: else only the tier before the colon grants it', () => {
@@ -31,19 +31,19 @@ describe('holds', () => {
       fc.property(held, scope, (some, required) => {
         const others = some.filter(one => one !== required)
         const isCoarse = !required.includes(':')
-        return holds(others, required) === (!isCoarse && others.some(one => one === tierOf(required)))
+        return grantsScope(others, required) === (!isCoarse && others.some(one => one === tierOf(required)))
       }),
     )
   })
 
   test('S2.4-14: the boundary is the colon', () => {
-    expect(holds(['write'], 'writeX' as Scope)).toBe(false)
-    expect(holds(['write'], 'write:x' as Scope)).toBe(true)
-    expect(holds(['write:ingest'], 'write:ingest:x' as Scope)).toBe(true)
+    expect(grantsScope(['write'], 'writeX' as Scope)).toBe(false)
+    expect(grantsScope(['write'], 'write:x' as Scope)).toBe(true)
+    expect(grantsScope(['write:ingest'], 'write:ingest:x' as Scope)).toBe(true)
   })
 
   test('S2.4-18: null grants everything, nothing grants nothing', () => {
-    fc.assert(fc.property(scope, one => holds(null, one) && !holds([], one)))
+    fc.assert(fc.property(scope, one => grantsScope(null, one) && !grantsScope([], one)))
   })
 
   test('more scopes never grant less', () => {
@@ -52,13 +52,13 @@ describe('holds', () => {
         held,
         held,
         scope,
-        (a, b, required) => !holds(a, required) || holds([...a, ...b], required),
+        (a, b, required) => !grantsScope(a, required) || grantsScope([...a, ...b], required),
       ),
     )
   })
 
   test('S2.4-11: tools:invoke comes with no tier', () => {
-    expect(holds(['read', 'write', 'manage'], 'tools:invoke')).toBe(false)
+    expect(grantsScope(['read', 'write', 'manage'], 'tools:invoke')).toBe(false)
   })
 })
 
@@ -76,12 +76,12 @@ function as(fields: Partial<Subject>): Pick<Caller, 'auth'> {
     grantSpanMs: null,
     ...fields,
   }
-  return { auth: verifiedAs('apiKey', subject) }
+  return { auth: verifiedContext('apiKey', subject) }
 }
 
 const callers = {
-  anonymous: { auth: anonymousIn('apiKey') },
-  open: { auth: anonymousIn('disabled') },
+  anonymous: { auth: anonymousContext('apiKey') },
+  open: { auth: anonymousContext('disabled') },
   unscoped: as({ workspaceScopes: null, scopes: null }),
   reader: as({ scopes: ['read'] }),
   writer: as({ scopes: ['write'] }),
@@ -95,14 +95,14 @@ type Name = keyof typeof callers
 const yes = 'yes'
 const unknown = 'this route needs a signed-in caller'
 const reach = 'authenticated subject has no access to this workspace'
-const noSetup = 'a runtime is set up with its bootstrap token'
-const runtime = 'this operation is for subjects of the whole runtime'
+const noSetup = 'setting up the runtime needs its bootstrap token'
+const runtime = 'this operation needs access to the whole runtime'
 const lacks = (missing: string) => `authenticated subject is missing required scope '${missing}'`
 const outside = { stranger: reach, nowhere: reach }
 
 /** Who passes which rule; of the others, why not. */
-const table: [rule: string, demand: Demand, answers: Record<Name, string>][] = [
-  ['open', { rule: open, workspaceId: undefined }, everyone(yes)],
+const table: [rule: string, demand: AccessRequest, answers: Record<Name, string>][] = [
+  ['open', { rule: openToAll, workspaceId: undefined }, everyone(yes)],
   ['anyCaller', { rule: anyCaller, workspaceId: undefined }, everyone(yes)],
   [
     'S4.3-08 signedIn',
@@ -121,22 +121,22 @@ const table: [rule: string, demand: Demand, answers: Record<Name, string>][] = [
   ],
   [
     'setup, by a way that nobody knows [security rule 17]',
-    { rule: settingUp, workspaceId: undefined },
+    { rule: setupOnly, workspaceId: undefined },
     everyone(noSetup),
   ],
   [
     'setup, from this machine [security rule 17]',
-    { rule: settingUp, workspaceId: undefined, approach: { hasCredential: false, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: true } },
     { ...everyone(noSetup), open: yes },
   ],
   [
     'setup, from this machine with a credential that nobody looked at [security rule 17]',
-    { rule: settingUp, workspaceId: undefined, approach: { hasCredential: true, isLocal: true } },
+    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: true, isLocal: true } },
     everyone(noSetup),
   ],
   [
     'setup, from elsewhere [security rule 17]',
-    { rule: settingUp, workspaceId: undefined, approach: { hasCredential: false, isLocal: false } },
+    { rule: setupOnly, workspaceId: undefined, origin: { hasCredential: false, isLocal: false } },
     everyone(noSetup),
   ],
   [
@@ -171,12 +171,12 @@ function everyone(answer: string): Record<Name, string> {
   return Object.fromEntries(Object.keys(callers).map(name => [name, answer])) as Record<Name, string>
 }
 
-const raisedRule = needs('write').and(changes('rlacEnabled'), 'manage:access')
+const raisedRule = needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access')
 
 describe('decide', () => {
   test.each(table)('%s', (_, demand, answers) => {
     for (const [name, answer] of Object.entries(answers)) {
-      const decision = decide(demand, callers[name as Name])
+      const decision = decideAccess(demand, callers[name as Name])
       expect(decision.allow ? yes : decision.message, name).toBe(answer)
       if (!decision.allow)
         expect(decision.code).toBe([unknown, noSetup].includes(answer) ? 'unauthorized' : 'forbidden')
@@ -184,7 +184,7 @@ describe('decide', () => {
   })
 
   test('S5.4-04 S5.5-03: reach is decided before scope, so that a stranger learns nothing of what a route needs', () => {
-    const decision = decide(
+    const decision = decideAccess(
       { rule: needs('manage:keys'), workspaceId: here },
       as({ workspaceScopes: [elsewhere] }),
     )
@@ -193,7 +193,7 @@ describe('decide', () => {
   })
 
   test('S6-05: a missing scope is named for the audit', () => {
-    expect(decide({ rule: needs('write:kb'), workspaceId: here }, callers.ingester)).toMatchObject({
+    expect(decideAccess({ rule: needs('write:kb'), workspaceId: here }, callers.ingester)).toMatchObject({
       requiredScope: 'write:kb',
     })
   })
@@ -207,7 +207,7 @@ describe('decide', () => {
     [['rlacEnabled'], ['write', 'manage'], null],
     [['rlacEnabled'], ['manage'], 'write'],
   ])('S4.2-08: to change %j with %j lacks %j', (changed, scopes, missing) => {
-    const decision = decide({ rule: raisedRule, workspaceId: here, changed }, as({ scopes }))
+    const decision = decideAccess({ rule: raisedRule, workspaceId: here, changed }, as({ scopes }))
     expect(decision.allow ? null : decision.requiredScope).toBe(missing)
   })
 
@@ -219,7 +219,7 @@ describe('decide', () => {
     fc.assert(
       fc.property(rules, rule => {
         const demand = { rule, workspaceId: here, changed: ['rlacEnabled'] }
-        return decide(demand, callers.unscoped).allow && decide(demand, callers.anonymous).allow
+        return decideAccess(demand, callers.unscoped).allow && decideAccess(demand, callers.anonymous).allow
       }),
     )
   })
@@ -232,14 +232,14 @@ describe('decide', () => {
     fc.assert(
       fc.property(rules, fc.option(held), (rule, scopes) => {
         const caller = as({ workspaceScopes: [elsewhere], scopes })
-        return !decide({ rule, workspaceId: here }, caller).allow
+        return !decideAccess({ rule, workspaceId: here }, caller).allow
       }),
     )
   })
 
   test('a rule that does not fit its place lets nobody in', () => {
-    const misplaced: Demand[] = [
-      ...[open, anyCaller, signedIn, platform, operator, settingUp].map(rule => ({
+    const misplaced: AccessRequest[] = [
+      ...[openToAll, anyCaller, signedIn, platform, operator, setupOnly].map(rule => ({
         rule,
         workspaceId: here,
       })),
@@ -247,28 +247,28 @@ describe('decide', () => {
     ]
     for (const demand of misplaced)
       for (const caller of Object.values(callers))
-        expect(() => decide(demand, caller)).toThrow('does not fit')
+        expect(() => decideAccess(demand, caller)).toThrow('does not fit')
   })
 })
 
 test('the bootstrap token and the owner of the data directory set up, from anywhere [security rule 17]', () => {
-  const demand = { rule: settingUp, workspaceId: undefined }
+  const demand = { rule: setupOnly, workspaceId: undefined }
   for (const type of ['bootstrap', 'system'] as const)
-    expect(decide(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
+    expect(decideAccess(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
 })
 
 describe('pass', () => {
   test('says what decide decides, as a refusal', () => {
     const demand = { rule: needs('write:kb'), workspaceId: here }
-    expect(pass(demand, callers.writer)).toBeUndefined()
-    expect(() => pass(demand, callers.reader)).toThrow(
+    expect(authorize(demand, callers.writer)).toBeUndefined()
+    expect(() => authorize(demand, callers.reader)).toThrow(
       expect.objectContaining({
         code: 'forbidden',
-        hint: 'Ask for a key with the scope write:kb.',
+        hint: 'Use an API key with the scope write:kb, or ask a workspace administrator for one.',
         facts: expect.objectContaining({ requiredScope: 'write:kb' }),
       }),
     )
-    expect(() => pass({ rule: signedIn, workspaceId: undefined }, callers.open)).toThrow(
+    expect(() => authorize({ rule: signedIn, workspaceId: undefined }, callers.open)).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),
     )
   })
@@ -279,7 +279,7 @@ describe('ungrantable [security rule 7]', () => {
 
   test('nobody, and who holds all or the coarse manage, may pass on everything', () => {
     for (const subject of [null, subjectOf(null), subjectOf(['manage'])])
-      expect(ungrantable(subject, scopes)).toBeUndefined()
+      expect(ungrantableScope(subject, scopes)).toBeUndefined()
   })
 
   test('any other passes on what it holds, and the first that it does not hold is named', () => {
@@ -287,9 +287,9 @@ describe('ungrantable [security rule 7]', () => {
       fc.property(held, held, (own, wanted) => {
         fc.pre(!own.includes('manage'))
         const first = wanted.find(
-          one => !holds(own, one) && !(one === 'tools:invoke' && own.includes('write')),
+          one => !grantsScope(own, one) && !(one === 'tools:invoke' && own.includes('write')),
         )
-        return ungrantable(subjectOf(own), wanted) === first
+        return ungrantableScope(subjectOf(own), wanted) === first
       }),
     )
   })
@@ -302,6 +302,6 @@ describe('ungrantable [security rule 7]', () => {
     [['manage:keys', 'write:ingest'], ['tools:invoke'], 'tools:invoke'],
     [['manage:keys', 'write:ingest'], ['write:ingest', 'write'], 'write'],
   ])('%j passes on %j: refused is %j', (own, wanted, refused) => {
-    expect(ungrantable(subjectOf(own), wanted)).toBe(refused)
+    expect(ungrantableScope(subjectOf(own), wanted)).toBe(refused)
   })
 })

@@ -1,5 +1,5 @@
-import { decide } from '../../src/access/gate.ts'
-import { type AuthContext, operatorOf } from '../../src/access/subject.ts'
+import { decideAccess } from '../../src/access/authorize.ts'
+import { type AuthContext, operatorContext } from '../../src/access/subject.ts'
 import type { Access } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { roles, type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
@@ -85,7 +85,7 @@ function kind(name: string, is: Column | readonly Scope[], posture: Posture, tok
       told(async () => {
         if (rule.kind === 'open') return undefined
         const siteOrigin = () => 'http://localhost'
-        const presented = { authorization, cookie: null, address: '', requestId: 'r', siteOrigin }
+        const presented = { authorization, cookie: null, client: '', requestId: 'r', siteOrigin }
         return judge(rule, workspaceId, await posture.authenticate(presented))
       }),
   }
@@ -93,7 +93,7 @@ function kind(name: string, is: Column | readonly Scope[], posture: Posture, tok
 
 /** Whoever owns the data directory, who asks in process. */
 function owner({ app }: Posture): Kind {
-  const operator = operatorOf('any', 'this-process')
+  const operator = operatorContext('any', 'this-process')
   return {
     name: 'the owner of the data directory',
     expected: row => row.answers.bootstrap,
@@ -103,7 +103,7 @@ function owner({ app }: Posture): Kind {
 }
 
 function judge(rule: Access, workspaceId: string | undefined, auth: AuthContext): number | undefined {
-  const decision = decide({ rule, workspaceId }, { auth })
+  const decision = decideAccess({ rule, workspaceId }, { auth })
   if (decision.allow) return undefined
   return new WbError(decision.code, decision.message).status
 }

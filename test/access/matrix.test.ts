@@ -1,4 +1,6 @@
+import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { withAccessTables } from '../../scripts/write-access-tables.ts'
 import type { Access } from '../../src/contract/access.ts'
 import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-access.ts'
 import { allKinds, type Kind } from './kinds.ts'
@@ -34,6 +36,11 @@ function unlisted(routes: Iterable<string>): string[] {
 }
 
 describe('the reviewed tables', () => {
+  test('are what the declarations say', () => {
+    const page = readFileSync('docs/security.md', 'utf8')
+    expect(page, 'run: npx tsx scripts/write-access-tables.ts').toBe(withAccessTables(page))
+  })
+
   test('every route has a row, and a route without one is found', () => {
     expect(unlisted(lines)).toEqual([])
     expect(unlisted(['GET /api/v1/unreviewed'])).toEqual(['GET /api/v1/unreviewed'])

@@ -2,18 +2,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import {
   type Access,
   anyCaller,
-  changes,
+  changesAnyOf,
   member,
   needs,
-  open,
+  openToAll,
   operator,
-  own,
   owner,
+  ownRecords,
   platform,
-  settingUp,
+  setupOnly,
   signedIn,
 } from '../../src/contract/access.ts'
-import { holds, scopes } from '../../src/contract/scopes.ts'
+import { grantsScope, scopes } from '../../src/contract/scopes.ts'
 import { allKinds, type Kind } from './kinds.ts'
 import { type Row, readRules } from './rules-table.ts'
 import { lineOf, ownSurface, routesOf, withRule } from './stage.ts'
@@ -35,16 +35,16 @@ type Named = readonly [name: string, rule: Access]
 /** Every rule there is, and every change of the one that stands; what the gate never reads (`covers`) aside. */
 function othersThan(rule: Access): Named[] {
   const all: Named[] = [
-    ['open', open],
+    ['open', openToAll],
     ['anyCaller', anyCaller],
     ['signedIn', signedIn],
     ['platform', platform],
     ['operator', operator],
     ['owner', owner],
-    ['setup', settingUp],
+    ['setup', setupOnly],
     ['member', member(null)],
     ...scopes.map((scope): Named => [`needs ${scope}`, needs(scope)]),
-    ['own', own('read:chat', 'write', 'manage')],
+    ['own', ownRecords('read:chat', 'write', 'manage')],
     ...(rule.kind === 'needs' ? [...wider(rule), ...raised(rule)] : []),
     ...(rule.kind === 'own' ? ofOthers(rule) : []),
   ]
@@ -59,14 +59,14 @@ function wider(rule: Needs): Named[] {
   return [
     ['no other way in', narrow],
     ...scopes
-      .filter(other => !holds([other], rule.scope))
+      .filter(other => !grantsScope([other], rule.scope))
       .map((other): Named => [`or ${other}`, { ...narrow, or: other }]),
   ]
 }
 
 /** Other scopes for what others created. One that the scopes include anyway would be no change. */
 function ofOthers(rule: Extract<Access, { kind: 'own' }>): Named[] {
-  const included = scopes.filter(scope => !holds([rule.scope], scope) && !holds([rule.or], scope))
+  const included = scopes.filter(scope => !grantsScope([rule.scope], scope) && !grantsScope([rule.or], scope))
   return included.flatMap((scope): Named[] => [
     [`own, else ${scope}`, { ...rule, scope }],
     [`own, or else ${scope}`, { ...rule, or: scope }],
@@ -79,9 +79,9 @@ function raised(rule: Needs): Named[] {
   if (!raise) return []
   return [
     ['no raise', flat],
-    ['raised for another field', { ...flat, raise: { ...raise, when: changes('name') } }],
+    ['raised for another field', { ...flat, raise: { ...raise, when: changesAnyOf('name') } }],
     ...raise.when.fields.map((field): Named => {
-      const when = changes(...raise.when.fields.filter(other => other !== field))
+      const when = changesAnyOf(...raise.when.fields.filter(other => other !== field))
       return [`not raised for ${field}`, { ...flat, raise: { ...raise, when } }]
     }),
     ...scopes.map((scope): Named => [`raised by ${scope}`, { ...flat, raise: { ...raise, scope } }]),

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { inWorkspace } from '../../src/access/in-workspace.ts'
-import { verifiedAs } from '../../src/access/subject.ts'
+import { scopeToWorkspace } from '../../src/access/scope-to-workspace.ts'
+import { verifiedContext } from '../../src/access/subject.ts'
 import type { Role } from '../../src/contract/scopes.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { audience, startProvider } from '../harness/identity-provider.ts'
@@ -125,7 +125,7 @@ describe('the role of a principal', () => {
       return 'viewer' as const
     }
     for (const type of ['apiKey', 'bootstrap', 'system', 'oidc'] as const)
-      await inWorkspace(verifiedAs('any', { ...subject, type, role: 'admin' }), 'w', roles)
+      await scopeToWorkspace(verifiedContext('any', { ...subject, type, role: 'admin' }), 'w', roles)
     expect(asked).toEqual([['w', 'alice']])
   })
 })

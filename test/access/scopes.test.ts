@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  holds,
-  inBoth,
-  inOrder,
+  commonScopes,
+  grantsScope,
   type Role,
-  roleOf,
+  roleOfScopes,
   roles,
   type Scope,
   scopes,
   scopesOfRole,
+  sortScopes,
 } from '../../src/contract/scopes.ts'
 
 const list = fc.array(fc.constantFrom(...scopes))
@@ -49,7 +49,7 @@ describe('roles', () => {
     ['admin', ['read', 'write', 'manage']],
   ])('S5.6-01: what a %s holds is what its tiers hold, and never tools:invoke', (role, tiers) => {
     for (const scope of scopes)
-      expect(holds(scopesOfRole[role], scope), scope).toBe(tiers.includes(scope.split(':')[0]!))
+      expect(grantsScope(scopesOfRole[role], scope), scope).toBe(tiers.includes(scope.split(':')[0]!))
   })
 
   test('S2.6-06: a role is told when the set is exactly that of a role, whatever its order', () => {
@@ -59,10 +59,10 @@ describe('roles', () => {
         const role = roles.find(
           one => scopesOfRole[one].length === set.size && scopesOfRole[one].every(scope => set.has(scope)),
         )
-        return roleOf(held) === (role ?? null)
+        return roleOfScopes(held) === (role ?? null)
       }),
     )
-    for (const role of roles) expect(roleOf([...scopesOfRole[role]].reverse())).toBe(role)
+    for (const role of roles) expect(roleOfScopes([...scopesOfRole[role]].reverse())).toBe(role)
   })
 
   test.each<[held: Scope[]]>([
@@ -74,7 +74,7 @@ describe('roles', () => {
     [['read', 'write', 'tools:invoke']],
     [['read:content', 'read:chat', 'read:audit']],
   ])('S2.6-06: %j is no role', held => {
-    expect(roleOf(held)).toBeNull()
+    expect(roleOfScopes(held)).toBeNull()
   })
 })
 
@@ -82,7 +82,7 @@ describe('inOrder', () => {
   test('S2.4-01: the same scopes once each, in canonical order; nothing is folded or expanded', () => {
     fc.assert(
       fc.property(list, held => {
-        const ordered = inOrder(held)
+        const ordered = sortScopes(held)
         const places = ordered.map(scope => scopes.indexOf(scope))
         expect(new Set(ordered)).toEqual(new Set(held))
         expect(places).toEqual([...new Set(places)].sort((a, b) => a - b))
@@ -91,14 +91,16 @@ describe('inOrder', () => {
   })
 
   test('a tier beside its own fine grant stays two', () => {
-    expect(inOrder(['write:kb', 'write', 'write:kb'])).toEqual(['write', 'write:kb'])
+    expect(sortScopes(['write:kb', 'write', 'write:kb'])).toEqual(['write', 'write:kb'])
   })
 })
 
 test('what two sets of scopes both grant is what each of them grants', () => {
   fc.assert(
     fc.property(fc.option(list), list, fc.constantFrom(...scopes), (one, other, scope) => {
-      expect(holds(inBoth(one, other), scope)).toBe(holds(one, scope) && holds(other, scope))
+      expect(grantsScope(commonScopes(one, other), scope)).toBe(
+        grantsScope(one, scope) && grantsScope(other, scope),
+      )
     }),
   )
 })

@@ -1,7 +1,7 @@
 import type { Caller } from '../../src/access/caller.ts'
-import { inWorkspace as seenByWorkspace } from '../../src/access/in-workspace.ts'
-import { type AuthContext, anonymousIn, subjectName } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { scopeToWorkspace as seenByWorkspace } from '../../src/access/scope-to-workspace.ts'
+import { type AuthContext, anonymousContext, subjectName } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import type { Log } from '../../src/base/log.ts'
 import type { Access } from '../../src/contract/access.ts'
@@ -9,7 +9,7 @@ import { WbError } from '../../src/contract/errors.ts'
 import { api } from '../../src/contract/index.ts'
 import type { Route, Topic } from '../../src/contract/route.ts'
 import { type App, type AppParts, createApp } from '../../src/http/app.ts'
-import type { Surface } from '../../src/http/surface.ts'
+import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from '../http/stage.ts'
 import { ownId, stored } from './requests.ts'
@@ -18,7 +18,7 @@ import { ownId, stored } from './requests.ts'
 export const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Every route of the product, with rules of its own: to exchange one leaves the others as they are. */
-export function ownSurface(): Surface {
+export function ownSurface(): RouteTopics {
   const own = (topic: Topic) =>
     Object.fromEntries(
       Object.entries(topic).map(([name, route]) => [name, { ...route, access: { ...route.access } }]),
@@ -26,7 +26,7 @@ export function ownSurface(): Surface {
   return Object.fromEntries(Object.entries(api).map(([name, topic]) => [name, own(topic)]))
 }
 
-export function routesOf(surface: Surface): Route[] {
+export function routesOf(surface: RouteTopics): Route[] {
   return Object.values(surface).flatMap(topic => Object.values(topic))
 }
 
@@ -55,7 +55,7 @@ const arrived = 'the handler was reached'
 
 /** All that stands between a request and the handlers, which say no more than that they were reached. */
 export function appOver(
-  surface: Surface,
+  surface: RouteTopics,
   mode: AuthContext['mode'],
   authenticate: Authenticate,
   see: (auth: AuthContext) => void = () => {},
@@ -78,17 +78,17 @@ export function appOver(
   )
   return createApp({
     api: surface,
-    handlers: handlers as AppParts<Surface>['handlers'],
+    handlers: handlers as AppParts<RouteTopics>['handlers'],
     authenticate,
-    stranger: anonymousIn(mode),
-    inWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
+    anonymous: anonymousContext(mode),
+    scopeToWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
     audit: {
       note() {},
       draft() {
         throw new Error('nothing is done here that would be recorded')
       },
     },
-    visibility: everything,
+    visibility: fullVisibility,
     log: quiet,
     clock: new TestClock(),
     settings: { ...settings, strictErrors: false },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { decide } from '../../src/access/gate.ts'
-import { anonymousIn, verifiedAs } from '../../src/access/subject.ts'
+import { decideAccess } from '../../src/access/authorize.ts'
+import { anonymousContext, verifiedContext } from '../../src/access/subject.ts'
 import type { WorkspaceAccess } from '../../src/contract/access.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-access.ts'
@@ -16,8 +16,8 @@ function isLetIn(rule: WorkspaceAccess, scopes: Scope[] | null): boolean {
     principalId: null,
     grantSpanMs: null,
   } as const
-  const auth = verifiedAs('apiKey', { ...subject, workspaceScopes: [here], scopes })
-  return decide({ rule, workspaceId: here }, { auth }).allow
+  const auth = verifiedContext('apiKey', { ...subject, workspaceScopes: [here], scopes })
+  return decideAccess({ rule, workspaceId: here }, { auth }).allow
 }
 
 const mcp = Object.entries(mcpToolAccess)
@@ -62,7 +62,7 @@ describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
   })
 
   test('who lacks both is told of tools:invoke', () => {
-    const auth = verifiedAs('apiKey', {
+    const auth = verifiedContext('apiKey', {
       id: 's',
       label: null,
       type: 'apiKey',
@@ -72,12 +72,12 @@ describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
       principalId: null,
       grantSpanMs: null,
     })
-    const decision = decide({ rule: externalToolAccess, workspaceId: here }, { auth })
+    const decision = decideAccess({ rule: externalToolAccess, workspaceId: here }, { auth })
     expect(decision).toMatchObject({ allow: false, requiredScope: 'tools:invoke' })
   })
 
   test('S5.5-01: a caller whom nobody asks passes', () => {
-    const auth = anonymousIn('apiKey')
-    expect(decide({ rule: externalToolAccess, workspaceId: here }, { auth }).allow).toBe(true)
+    const auth = anonymousContext('apiKey')
+    expect(decideAccess({ rule: externalToolAccess, workspaceId: here }, { auth }).allow).toBe(true)
   })
 })

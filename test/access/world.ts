@@ -1,17 +1,17 @@
-import { AuditTrail } from '../../src/access/audit.ts'
+import { AuditTrail } from '../../src/access/audit-trail.ts'
 import type { Caller } from '../../src/access/caller.ts'
-import { type AuthContext, operatorOf } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { type AuthContext, operatorContext } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { type Auth, openAuth } from '../../src/auth/open.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { App } from '../../src/http/app.ts'
-import type { Surface } from '../../src/http/surface.ts'
+import type { RouteTopics } from '../../src/http/route-topics.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
-import { TestClock } from '../harness/runtime.ts'
+import { lowCost, TestClock } from '../harness/runtime.ts'
 import { openIssuer } from './issuer.ts'
 import { elsewhere, here } from './requests.ts'
 import { appOver, quiet } from './stage.ts'
@@ -29,9 +29,9 @@ export interface Posture {
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 /** A store with two workspaces, an issuer of tokens, and an application over a surface for each way to configure it. */
-export async function openWorld(surface: Surface) {
+export async function openWorld(surface: RouteTopics) {
   const clock = new TestClock()
-  const store = await openEmbedded({ path: ':memory:', clock })
+  const store = await openEmbeddedStore({ path: ':memory:', clock })
   const { rows } = store
   const cursors = await openCursors(rows)
   const audit = new AuditTrail({ rows, log: quiet, clock, replicaId: 'this-process' })
@@ -56,7 +56,7 @@ export async function openWorld(surface: Surface) {
   const open = (settings: object) => {
     const config = configSchema.parse({ version: 1, controlPlane: null, auth: settings }).auth
     const secrets = { bootstrapToken, clientSecret: undefined, sessionSecrets: [] }
-    const auth = openAuth({ ...parts, config, secrets })
+    const auth = openAuth({ ...parts, keyCost: lowCost, config, secrets })
     opened.push(auth)
     return auth
   }
@@ -70,7 +70,7 @@ export async function openWorld(surface: Surface) {
   const roleMapping = { claim: 'role', values: { viewer: 'viewer', editor: 'editor', admin: 'admin' } }
   const any = { mode: 'any', anonymousPolicy: 'reject', oidc } as const
   const { keys } = open({ mode: 'apiKey' })
-  const operator = callerOf(operatorOf('apiKey', 'this-process'), audit)
+  const operator = callerOf(operatorContext('apiKey', 'this-process'), audit)
   const keyIds = new Map<string, string>()
   return {
     postures: {
@@ -103,15 +103,15 @@ export async function openWorld(surface: Surface) {
 function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
   return {
     auth,
-    visibility: everything(),
+    visibility: fullVisibility(),
     signal: new AbortController().signal,
     requestId: 'r',
     site: { origin: 'http://localhost', cookies: null },
     client: '',
     follows: null,
     onDrain: () => () => {},
-    wouldPass: async () => false,
-    async confirm() {},
+    can: async () => false,
+    async reauthorize() {},
     checkChange() {},
     checkCreator() {},
     recordChange: () => [],

@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { anonymousIn } from '../../src/access/subject.ts'
+import { anonymousContext } from '../../src/access/subject.ts'
 import { Messages } from '../../src/agents/messages.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../src/storage/tables.ts'
 import { messageRow } from '../harness/agents.ts'
 
 const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
-const nobody = anonymousIn('disabled')
+const nobody = anonymousContext('disabled')
 
 const kinds: Record<string, Partial<MessageRow>> = {
   user: {},
@@ -31,7 +31,7 @@ test('whatever is hidden in between, pages are full, in order, and hold every vi
       fc.integer({ min: 1, max: 60 }),
       async (runs, limit) => {
         const said = runs.flatMap(({ kind, length }) => Array<string>(length).fill(kind))
-        const { rows, close } = await openEmbedded({ path: ':memory:' })
+        const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
         await rows.atomic(
           said.map((kind, n) => ({
             op: 'insert',

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../src/access/subject.ts'
-import { isSeen, sightOf } from '../../src/agents/sight.ts'
+import { anonymousContext, operatorContext, type Subject, verifiedContext } from '../../src/access/subject.ts'
+import { conversationVisibility, isConversationVisible } from '../../src/agents/conversation-visibility.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { formOf } from '../harness/agents.ts'
 import { type Opened, open, type Sent } from '../harness/runtime.ts'
@@ -36,8 +36,8 @@ interface Person {
 const idsOf = ({ body }: Sent) =>
   (body.items as { conversationId: string }[]).map(({ conversationId }) => conversationId)
 
-function subject(fields: Partial<Subject>): ReturnType<typeof verifiedAs> {
-  return verifiedAs('any', {
+function subject(fields: Partial<Subject>): ReturnType<typeof verifiedContext> {
+  return verifiedContext('any', {
     id: 'someone',
     label: null,
     type: 'apiKey',
@@ -54,28 +54,34 @@ describe('whose conversations a caller sees', () => {
   const on = { rlacEnabled: true }
 
   test('with row-level access off, everyone’s', () => {
-    for (const auth of [anonymousIn('disabled'), subject({}), operatorOf('any', 'x')])
-      expect(sightOf({ rlacEnabled: false }, auth)).toEqual({ of: 'everyone' })
+    for (const auth of [anonymousContext('disabled'), subject({}), operatorContext('any', 'x')])
+      expect(conversationVisibility({ rlacEnabled: false }, auth)).toEqual({ of: 'all' })
   })
 
   test.each<[readonly Scope[] | null, string]>([
     [['read', 'write'], 'principal'],
     [['read:chat'], 'principal'],
     [['manage:keys', 'manage:workspace'], 'principal'],
-    [['manage:access'], 'everyone'],
-    [['manage'], 'everyone'],
-    [null, 'everyone'],
+    [['manage:access'], 'all'],
+    [['manage'], 'all'],
+    [null, 'all'],
   ])('with it on, who holds %j sees those of: %s', (scopes, expected) => {
-    expect(sightOf(on, subject({ scopes })).of).toBe(expected)
+    expect(conversationVisibility(on, subject({ scopes })).of).toBe(expected)
   })
 
   test('with it on, who is no principal sees nobody’s, and nobody sees what belongs to none by being none', () => {
-    for (const auth of [anonymousIn('disabled'), anonymousIn('any'), subject({ principalId: null })]) {
-      const sight = sightOf(on, auth)
-      expect(sight).toEqual({ of: 'nobody' })
-      expect(isSeen(sight, { ownerPrincipalId: null })).toBe(false)
+    for (const auth of [
+      anonymousContext('disabled'),
+      anonymousContext('any'),
+      subject({ principalId: null }),
+    ]) {
+      const sight = conversationVisibility(on, auth)
+      expect(sight).toEqual({ of: 'none' })
+      expect(isConversationVisible(sight, { ownerPrincipalId: null })).toBe(false)
     }
-    expect(isSeen(sightOf(on, subject({})), { ownerPrincipalId: null })).toBe(false)
+    expect(isConversationVisible(conversationVisibility(on, subject({})), { ownerPrincipalId: null })).toBe(
+      false,
+    )
   })
 })
 

@@ -70,11 +70,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     const { here, repository: cwd } = scene
     const piped = await here.wb(line, { cwd })
     expect(piped.status).toBe(0)
-    for (const name of [
-      'workbase.yaml does not count',
-      '.workbase/ does not count',
-      '.wb.yaml does not count',
-    ])
+    for (const name of ['workbase.yaml is not used', '.workbase/ is not used', '.wb.yaml is not used'])
       expect(piped.stderr).toContain(join(cwd, name))
     const ci = await here.wb(line, { cwd, env: { CI: 'true' } })
     expect(ci).toMatchObject({ status: 2, stdout: '' })
@@ -117,7 +113,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     for (const words of [cwd, 'mcp.stdioServers[0].command', '"touch"', `"${url}"`, '.workbase/', '"work"'])
       expect(asked).toContain(words)
     const again = await answering(here, cwd, 'y\r')
-    expect(again).not.toContain('Let them count?')
+    expect(again).not.toContain('Trust them?')
     expect(untouched(scene)).toBe(true)
   })
 
@@ -147,7 +143,7 @@ describe('a repository that was cloned [security rule 6]', () => {
       status: 2,
       stderr: expect.stringContaining('.workbase/: is no folder'),
     })
-    expect((await here.wb(line, { cwd })).stderr).toContain('.workbase/ does not count')
+    expect((await here.wb(line, { cwd })).stderr).toContain('.workbase/ is not used')
     expect(existsSync(join(elsewhere, 'workbase.db'))).toBe(false)
     expect(untouched(scene)).toBe(true)
   })
@@ -170,7 +166,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     expect(heard).toEqual([])
     await here.wb(['trust'], { cwd })
     const named = await here.wb(line, { cwd })
-    expect(named.stderr).toContain('  profile work, which .wb.yaml names\n')
+    expect(named.stderr).toContain('  using profile work, selected by .wb.yaml\n')
     expect(heard.map(({ authorization }) => authorization)).toContain(`Bearer ${key}`)
   })
 })
@@ -202,7 +198,7 @@ describe('a folder that was trusted, and what is pulled into it [security rule 6
 
   test('what a server of its own leaves when it is killed is no change', async () => {
     const { here, inside, list } = await trusting()
-    const server = await here.serve(['--data-dir', inside('.')])
+    const server = await here.spawnServe(['--data-dir', inside('.')])
     await fetch(`${server.url}/readyz`)
     server.process.kill('SIGKILL')
     await server.ended
@@ -219,7 +215,7 @@ async function answering(here: Place, cwd: string, typed: string): Promise<strin
     cwd,
     cols: 200,
     answer(written) {
-      if (isAsked || !written.includes('Let them count?')) return undefined
+      if (isAsked || !written.includes('Trust them?')) return undefined
       isAsked = true
       return typed
     },

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { Filter } from '../../src/storage/filter.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { all, created, key, record } from '../storage/passages.ts'
 
 const rows = 2_000
@@ -18,7 +18,7 @@ describe('filters that are made to cost', () => {
   let found: (filter: Filter) => Promise<number[]>
 
   beforeAll(async () => {
-    const { content, close } = await openEmbedded({ path: ':memory:' })
+    const { content, close } = await openEmbeddedStore({ path: ':memory:' })
     const records = Array.from({ length: rows }, (_, row) => ({
       ...record(`r${row}`),
       payload: payloadOf(row),

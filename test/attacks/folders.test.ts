@@ -1,7 +1,7 @@
 import { truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { linesOf } from '../../src/cli/ingest/lines.ts'
+import { splitLines } from '../../src/base/split-lines.ts'
 import { type Intake, sources } from '../../src/cli/ingest/sources.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
 
@@ -33,8 +33,8 @@ test('a line without end is told while it still comes, once, and the lines after
     yield Buffer.from('\nb\n\nlonger\nc')
   }
   const seen: [number, string | undefined, number][] = []
-  for await (const { number, bytes } of linesOf(parts(), 5))
-    seen.push([number, bytes && Buffer.from(bytes).toString(), sent])
+  for await (const bytes of splitLines(parts(), { bytesMax: 5 }))
+    seen.push([seen.length + 1, bytes && Buffer.from(bytes).toString(), sent])
   expect(seen).toEqual([
     [1, 'a', 0],
     [2, undefined, 1],

@@ -12,9 +12,9 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
+import { takeServerLock } from '../../src/locks/server-lock.ts'
 import type { Disk } from '../../src/storage/disk-space.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
 import { type Base, makeBase } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 

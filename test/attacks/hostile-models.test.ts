@@ -2,15 +2,15 @@ import { inspect } from 'node:util'
 import { expect, test } from 'vitest'
 import { CitationReader } from '../../src/agents/chat/citation-reader.ts'
 import { Citations } from '../../src/agents/chat/citations.ts'
-import { headingOf } from '../../src/mcp/citation.ts'
+import { headingOf } from '../../src/mcp/format-citation.ts'
 import { AnswerText } from '../../src/models/chat/answer-text.ts'
-import { Draft } from '../../src/models/chat/draft.ts'
 import { addDetails } from '../../src/models/chat/reasoning-details.ts'
-import { textToolCalls } from '../../src/models/chat/text-tool-calls.ts'
+import { StreamedMessage } from '../../src/models/chat/streamed-message.ts'
+import { parseTextToolCalls } from '../../src/models/chat/text-tool-calls.ts'
 import { ToolCallDrafts } from '../../src/models/chat/tool-call-drafts.ts'
 import { ToolNames } from '../../src/models/chat/tool-names.ts'
-import { ProviderFailure, reasonIn } from '../../src/models/provider/failure.ts'
-import { refusalOf } from '../../src/models/provider/refusal.ts'
+import { findKnownRefusal } from '../../src/models/provider/known-refusals.ts'
+import { ProviderFailure, providerReasonIn } from '../../src/models/provider/provider-failure.ts'
 import { chatPlace, heard } from '../harness/provider.ts'
 
 const anyTool = () => ({ type: 'object' })
@@ -22,11 +22,11 @@ const spaces = ' '.repeat(200_000)
 test.each<[string, () => unknown]>([
   [
     'a call in text with much white space',
-    () => textToolCalls(`<tool_call>a${spaces}b</tool_call>`, anyTool),
+    () => parseTextToolCalls(`<tool_call>a${spaces}b</tool_call>`, anyTool),
   ],
   [
     'a call in text with parameters that do not end',
-    () => textToolCalls(`<tool_call><function=a>${'<parameter=a>'.repeat(70_000)}</tool_call>`, anyTool),
+    () => parseTextToolCalls(`<tool_call><function=a>${'<parameter=a>'.repeat(70_000)}</tool_call>`, anyTool),
   ],
   ['marks of calls in code', () => new AnswerText(() => false).read(`\`${'<tool_call>'.repeat(60_000)}`)],
   [
@@ -59,7 +59,11 @@ test.each<[string, () => unknown]>([
   ['a heading of white space', () => headingOf({}, `# a${spaces}b`)],
   [
     'a refusal whose parameter is long',
-    () => refusalOf(400, reasonIn({ error: { param: 'no endpoints '.repeat(2_000_000), code: 'x' } })),
+    () =>
+      findKnownRefusal(
+        400,
+        providerReasonIn({ error: { param: 'no endpoints '.repeat(2_000_000), code: 'x' } }),
+      ),
   ],
 ])('%s is read in time', (_, read) => {
   const startedAt = performance.now()
@@ -77,7 +81,7 @@ test('an answer with more calls in its text than a model makes is refused', asyn
     expect(failure?.message).toContain('sent an answer with more than 64 calls of tools')
   }
   const event = { message: { content: `<tool_call>[${calls}]</tool_call>` }, finish_reason: 'stop' }
-  const draft = new Draft(ofSearch)
+  const draft = new StreamedMessage(ofSearch)
   expect(() => draft.add({ choices: [event] })).toThrow('more than 64 calls')
   expect(draft.isFinished).toBe(false)
   await close()
@@ -86,7 +90,7 @@ test('an answer with more calls in its text than a model makes is refused', asyn
 test('an error of objects that cannot become text is a failure of the provider', () => {
   const odd = { toString: 1, valueOf: 1 }
   const event = { error: { code: odd, status: odd, detail: [{ loc: [odd, 'body'], msg: 'bad' }] } }
-  expect(() => new Draft(ofSearch).add(event)).toThrow(ProviderFailure)
+  expect(() => new StreamedMessage(ofSearch).add(event)).toThrow(ProviderFailure)
 })
 
 test('of a long error page, no more than its beginning is kept with the failure', async () => {

@@ -2,8 +2,8 @@ import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connect } from '../../src/client/client.ts'
-import { network } from '../../src/client/transport.ts'
+import { openClient } from '../../src/client/client.ts'
+import { network } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { inTerminal } from '../commands/terminal.ts'
@@ -62,7 +62,7 @@ const saying = (type: string, body: string) => (_path: string, response: ServerR
 describe('a client of a server that means harm', () => {
   const listOf = async (url: string) => {
     const names: string[] = []
-    const client = connect({ baseUrl: url, fetch: network().fetch })
+    const client = openClient({ baseUrl: url, fetch: network().fetch })
     for await (const { name } of client.items(workspaces.list, { query: {} })) names.push(name)
     return names
   }
@@ -86,7 +86,7 @@ describe('a client of a server that means harm', () => {
       const body = JSON.stringify(page([{ name: 'again' }], `c${asked++ % length}`))
       response.writeHead(200, { 'content-type': 'application/json' }).end(body)
     })
-    await expect(listOf(url)).rejects.toThrow(/begin anew/)
+    await expect(listOf(url)).rejects.toThrow(/same page of a list/)
     expect(asked).toBeLessThan(8 * length + 8)
   })
 
@@ -118,7 +118,7 @@ describe('a client of a server that means harm', () => {
       () => expect.unreachable(),
       error => error,
     )
-    expect(/ sends on to (.*), and API calls/.exec(refusal.message)![1]).toEqual(
+    expect(/ redirects to (.*); API calls/.exec(refusal.message)![1]).toEqual(
       typeof told === 'string' ? told : expect.stringMatching(told),
     )
   })
@@ -212,5 +212,5 @@ test('a credential typed by hand stays on this machine as the one of the environ
   const line = ['api', 'GET', '/version', '-H', 'Authorization: Bearer k', '--url', 'http://192.0.2.1']
   const { status, stderr } = await place().wb(line)
   expect(status).toBe(2)
-  expect(stderr).toContain('would travel unencrypted')
+  expect(stderr).toContain('would be sent unencrypted')
 })

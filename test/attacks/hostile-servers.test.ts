@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { agents } from '../../src/contract/agents.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import { llmServices } from '../../src/contract/services.ts'
-import { endpointAt } from '../../src/models/endpoint.ts'
+import { parseEndpoint } from '../../src/models/endpoint.ts'
 import type { McpTool } from '../../src/models/mcp/client.ts'
 import { refusals, startChatServer } from '../fakes/chat-server.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
@@ -13,8 +13,8 @@ import { open } from '../harness/runtime.ts'
 const slashes = '/'.repeat(2_000_000)
 
 test('an address that is nearly all slashes is read in no time, and is none for the wire', async () => {
-  expect(endpointAt(`http://host/v1${slashes}`, 'openai', '/chat').href).toBe('http://host/v1')
-  expect(endpointAt(`http://host${slashes}x`, 'openai', '/chat').pathname).toHaveLength(slashes.length + 1)
+  expect(parseEndpoint(`http://host/v1${slashes}`, 'openai', '/chat').href).toBe('http://host/v1')
+  expect(parseEndpoint(`http://host${slashes}x`, 'openai', '/chat').pathname).toHaveLength(slashes.length + 1)
   const wb = await open()
   const { workspaceId } = await makeWorkspace(wb)
   const endpointBaseUrl = `http://host${slashes}x`

@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
-import { timely } from '../../src/cli/connection/timely.ts'
-import { network } from '../../src/client/transport.ts'
+import { withResponseTimeout } from '../../src/cli/connection/response-timeout.ts'
+import { network } from '../../src/client/node/transport.ts'
 import { keyedRuntime } from '../commands/sign-in.ts'
 import { inTerminal, withoutSequences } from '../commands/terminal.ts'
 import { type Place, place } from '../commands/wb.ts'
@@ -87,7 +87,7 @@ describe('what is no runtime', () => {
       const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
       expect(refused.status, refused.stderr).toBe(6)
       expect(refused.stderr).toContain(`${url} does not look like a Workbase runtime: it `)
-      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}by the address of the runtime itself\n$/)
+      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}with the address of the runtime itself\n$/)
       expect(refused.stderr).not.toMatch(/defect|wb serve/)
       expect(existsSync(join(here.env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
     },
@@ -103,9 +103,12 @@ describe('what is no runtime', () => {
     const { url } = await answering({ ...device, '/auth/me': { ...me, expiresAt: null, ...odd } })
     const here = person()
     const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
-    expect([refused.status, refused.stderr]).toEqual([6, expect.stringContaining('does not say who you are')])
+    expect([refused.status, refused.stderr]).toEqual([
+      6,
+      expect.stringContaining('returned an invalid identity'),
+    ])
     const asked = await here.wb(['whoami', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
-    expect([asked.status, asked.stderr]).toEqual([6, expect.stringContaining('does not say who you are')])
+    expect([asked.status, asked.stderr]).toEqual([6, expect.stringContaining('returned an invalid identity')])
   })
 
   test('what answers drop by drop holds nobody for ever', async () => {
@@ -124,10 +127,13 @@ describe('what is no runtime', () => {
         return () => {}
       },
     }
-    const answer = await timely(fetch, clock)(`${url}/auth/config`, { method: 'GET', headers: {} })
+    const answer = await withResponseTimeout(fetch, clock)(`${url}/auth/config`, {
+      method: 'GET',
+      headers: {},
+    })
     const text = answer.text()
     pass()
-    await expect(text).rejects.toThrow(`${url} has not answered /auth/config within 30 s`)
+    await expect(text).rejects.toThrow(`${url} did not respond to /auth/config within 30 s`)
   })
 })
 
@@ -165,7 +171,7 @@ describe('a runtime that is nobody to trust', () => {
     })
     const here = person()
     const { status, text } = await inTerminal(here, ['login', url])
-    expect([status, withoutSequences(text)]).toEqual([6, expect.stringContaining('tokens that are none')])
+    expect([status, withoutSequences(text)]).toEqual([6, expect.stringContaining('invalid tokens')])
     expect((await here.wb(['logout', '--all', '--json'])).stdout).toBe('[]\n')
   })
 

@@ -1,9 +1,9 @@
 import { createHook } from 'node:async_hooks'
 import { availableParallelism } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { Admission, type Turn } from '../../src/auth/keys/admission.ts'
+import { Admission, type AdmissionTask } from '../../src/auth/keys/admission.ts'
+import { ApiKeyVerifier } from '../../src/auth/keys/key-verifier.ts'
 import { newToken } from '../../src/auth/keys/token.ts'
-import { ApiKeyVerifier } from '../../src/auth/keys/verifier.ts'
 import { keyStore, storedKey } from '../auth/keys/stage.ts'
 import { type Opened, open, until } from '../harness/runtime.ts'
 
@@ -112,11 +112,11 @@ test('keys that are made and tokens that are checked take half the cores togethe
 
 /** One at once; tells whose work was asked for and begun, and drops the rest when it is told to. */
 class Watched extends Admission {
-  readonly begun: Turn[] = []
+  readonly begun: AdmissionTask[] = []
   asked = 0
   isOver = false
 
-  override run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+  override run<T>(turn: AdmissionTask, work: () => Promise<T>): Promise<T> {
     this.asked++
     return super.run(turn, () => {
       this.begun.push(turn)
@@ -128,15 +128,15 @@ class Watched extends Admission {
 describe('900 addresses with a wrong token each', () => {
   test('refuse no valid key that is shown for the first time, and keep none waiting [security rule 10]', async () => {
     const store = await keyStore()
-    const admission = new Watched({ atOnce: 1 })
+    const admission = new Watched({ runningMax: 1 })
     const log = { debug() {}, info() {}, warn() {}, error() {} }
     const verifier = new ApiKeyVerifier({ ...store, log, admission })
     onTestFinished(() => verifier.close())
-    const present = (token: string, address: string) =>
+    const present = (token: string, client: string) =>
       verifier.verify(token, {
         authorization: null,
         cookie: null,
-        address,
+        client,
         requestId: 'r',
         siteOrigin: () => 'http://x',
       })!
@@ -148,11 +148,11 @@ describe('900 addresses with a wrong token each', () => {
     const before = admission.begun.length
     const letIn = await Promise.all(cold.map(({ token }, n) => present(token, `client ${n}`)))
     expect(letIn.map(({ subject }) => subject.id)).toEqual(cold.map(({ row }) => row.keyId))
-    const lanes = admission.begun.slice(before).map(({ lane }) => lane)
+    const queues = admission.begun.slice(before).map(({ queue }) => queue)
     // What was looked up when they came, and no guess between them.
-    expect(lanes.indexOf('marked')).toBeLessThanOrEqual(1)
-    expect(lanes.filter(lane => lane === 'marked')).toHaveLength(12)
-    expect(lanes.lastIndexOf('marked') - lanes.indexOf('marked')).toBe(11)
+    expect(queues.indexOf('marked')).toBeLessThanOrEqual(1)
+    expect(queues.filter(queue => queue === 'marked')).toHaveLength(12)
+    expect(queues.lastIndexOf('marked') - queues.indexOf('marked')).toBe(11)
     admission.isOver = true
     await guesses
   })

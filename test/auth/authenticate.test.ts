@@ -3,11 +3,15 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Subject } from '../../src/access/subject.ts'
-import { authenticator, type Presented, type Verifier } from '../../src/auth/authenticate.ts'
-import { bearerToken } from '../../src/auth/bearer.ts'
+import {
+  createAuthenticate,
+  type RequestCredentials,
+  type TokenVerifier,
+} from '../../src/auth/authenticate.ts'
+import { bearerToken } from '../../src/auth/bearer-token.ts'
 import { newToken } from '../../src/auth/keys/token.ts'
-import { SessionCookies } from '../../src/auth/session/cookie.ts'
-import { Seal } from '../../src/auth/session/seal.ts'
+import { Sealer } from '../../src/auth/session/sealer.ts'
+import { SessionCookies } from '../../src/auth/session/session-cookies.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { type Opened, type Options, open, scratchDir, until } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
@@ -79,7 +83,10 @@ const subject: Subject = {
 }
 
 /** Knows tokens that begin with a word: those that go on with `-good` hold. */
-function verifierOf(word: string, expiresAtSeconds: number | null = null): Verifier & { asked: string[] } {
+function verifierOf(
+  word: string,
+  expiresAtSeconds: number | null = null,
+): TokenVerifier & { asked: string[] } {
   const asked: string[] = []
   return {
     asked,
@@ -95,11 +102,11 @@ function verifierOf(word: string, expiresAtSeconds: number | null = null): Verif
 
 const origin = 'https://wb.example.com'
 
-function presented(fields: Partial<Presented>): Presented {
+function presented(fields: Partial<RequestCredentials>): RequestCredentials {
   return {
     authorization: null,
     cookie: null,
-    address: '',
+    client: '',
     requestId: 'r',
     siteOrigin: () => origin,
     ...fields,
@@ -108,7 +115,7 @@ function presented(fields: Partial<Presented>): Presented {
 
 describe('S5.2-08: verifiers in their order', () => {
   const [key, jwt] = [verifierOf('key'), verifierOf('jwt', 1_900_000_000)]
-  const authenticate = authenticator({
+  const authenticate = createAuthenticate({
     mode: 'any',
     anonymousPolicy: 'allow',
     verifiers: [key, jwt],
@@ -145,17 +152,17 @@ describe('S5.2-08: verifiers in their order', () => {
 
 describe('S5.1-03: a session cookie stands for a bearer token', () => {
   const sessions = new SessionCookies({
-    seal: new Seal(['a secret of the tests, 32 bytes up']),
+    seal: new Sealer(['a secret of the tests, 32 bytes up']),
     name: 'wb_session',
   })
   const jwt = verifierOf('jwt', 1_900_000_000)
-  const authenticate = authenticator({
+  const authenticate = createAuthenticate({
     mode: 'oidc',
     anonymousPolicy: 'reject',
     verifiers: [jwt],
     sessions,
   })
-  const present = async (fields: Partial<Presented>) => authenticate(presented(fields))
+  const present = async (fields: Partial<RequestCredentials>) => authenticate(presented(fields))
   const cookieOf = (accessToken: string, more = {}) =>
     sessions
       .write({ origin, cookies: null }, { accessToken, subject: 'jwt', issuedAt: 1, ...more }, 60)

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { terminalClipboard } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 

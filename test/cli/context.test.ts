@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/base/id.ts'
-import { contextOf, textOf } from '../../src/cli/passages/context.ts'
-import { partOf, widened } from '../../src/cli/passages/markdown.ts'
+import { findContext, joinDocumentText } from '../../src/cli/passages/context.ts'
+import { slicePart, widenToWords } from '../../src/cli/passages/markdown.ts'
 import type { Span } from '../../src/cli/passages/matches.ts'
 import type { Chunk } from '../../src/contract/documents.ts'
-import { chunkerFor } from '../../src/knowledge/chunk/index.ts'
+import { createChunker } from '../../src/knowledge/chunk/index.ts'
 import { documentLines } from '../../src/tui/document/lines.ts'
 
 async function* chunks(...texts: string[]): AsyncGenerator<Chunk> {
@@ -21,7 +21,7 @@ function placeOf(text: string, part: string): Span {
 describe('the text of a document', () => {
   test('joins the chunks without their overlaps, and locates the cited chunk', async () => {
     const all = chunks('One. Two. ', 'Two. Three. ', 'Four.')
-    expect(await textOf(all, { chunkIndex: 1, isWhole: true, contentHash: null })).toEqual({
+    expect(await joinDocumentText(all, { chunkIndex: 1, isWhole: true, contentHash: null })).toEqual({
       text: 'One. Two. Three. Four.',
       cited: { start: 5, end: 17 },
     })
@@ -55,22 +55,26 @@ describe('the text of a document', () => {
     ['equal sentences', 'Nothing new. '.repeat(90), { ...sizes, engine: 'workbase', strategy: 'sentence' }],
     ['equal paragraphs', `${form}${rows}${form}`, { ...sizes, engine: 'workbase', strategy: 'sentence' }],
   ])('keeps all %s of a text with a known hash', async (_what, text, service) => {
-    const all = chunks(...chunkerFor(service).chunk(text))
-    const { text: found } = await textOf(all, { chunkIndex: 0, isWhole: true, contentHash: sha256(text) })
+    const all = chunks(...createChunker(service).chunk(text))
+    const { text: found } = await joinDocumentText(all, {
+      chunkIndex: 0,
+      isWhole: true,
+      contentHash: sha256(text),
+    })
     expect(found).toBe(text)
   })
 
   test('keeps equal chunks and what repeats where its hash is not known', async () => {
     const texts = (...parts: string[]) =>
-      textOf(chunks(...parts), { chunkIndex: 0, isWhole: true, contentHash: null })
+      joinDocumentText(chunks(...parts), { chunkIndex: 0, isWhole: true, contentHash: null })
     expect((await texts('No change.', 'No change.', 'No change.')).text).toBe('No change.'.repeat(3))
     const service = { ...sizes, engine: 'langchain_ts', strategy: 'line', overlapSize: null }
-    expect((await texts(...chunkerFor(service).chunk(rows))).text).toBe(rows)
+    expect((await texts(...createChunker(service).chunk(rows))).text).toBe(rows)
   })
 
   test('has no location for a deleted chunk', async () => {
     const wanted = { chunkIndex: 7, isWhole: false, contentHash: null }
-    expect(await textOf(chunks('One.'), wanted)).toEqual({ text: 'One.' })
+    expect(await joinDocumentText(chunks('One.'), wanted)).toEqual({ text: 'One.' })
   })
 
   test('is read only to the end of the context', async () => {
@@ -84,9 +88,9 @@ describe('the text of a document', () => {
         yield chunk
       }
     }
-    await textOf(counted(), { chunkIndex: 0, isWhole: false, contentHash: null })
+    await joinDocumentText(counted(), { chunkIndex: 0, isWhole: false, contentHash: null })
     expect(read).toBeLessThan(12)
-    await textOf(counted(), { chunkIndex: 0, isWhole: true, contentHash: null })
+    await joinDocumentText(counted(), { chunkIndex: 0, isWhole: true, contentHash: null })
     expect(read).toBeGreaterThan(51)
   })
 })
@@ -95,7 +99,7 @@ describe('the context of a passage', () => {
   const sections = '# Title\n\nIntro.\n\n## Second\n\nBefore it. The passage. After it.\n\n## Third\n\nEnd.\n'
 
   test('is its section only', () => {
-    const { around, section } = contextOf(sections, placeOf(sections, 'The passage.'), true)
+    const { around, section } = findContext(sections, placeOf(sections, 'The passage.'), true)
     expect(sections.slice(around.start, around.end)).toBe(
       '## Second\n\nBefore it. The passage. After it.\n\n',
     )
@@ -104,21 +108,21 @@ describe('the context of a passage', () => {
 
   test('is every section that a passage is in', () => {
     const passage = 'After it.\n\n## Third\n\nEnd.'
-    const { around, section } = contextOf(sections, placeOf(sections, passage), true)
+    const { around, section } = findContext(sections, placeOf(sections, passage), true)
     expect(sections.slice(around.start)).toMatch(/^## Second/)
     expect(section).toBe('Third')
   })
 
   test('does not mistake a line of code for a heading', () => {
     const text = '# A\n\n```sh\n# no heading\n```\n\nThe passage.\n'
-    const { around } = contextOf(text, placeOf(text, 'The passage.'), true)
+    const { around } = findContext(text, placeOf(text, 'The passage.'), true)
     expect(around).toEqual({ start: 0, end: text.length })
   })
 
   test('of a long text is cut between paragraphs', () => {
     const paragraphs = Array.from({ length: 60 }, (_, at) => `Paragraph ${at} has some words in it.`)
     const text = paragraphs.join('\n\n')
-    const { around } = contextOf(text, placeOf(text, paragraphs[30]!), false)
+    const { around } = findContext(text, placeOf(text, paragraphs[30]!), false)
     const shown = text.slice(around.start, around.end).split('\n\n')
     expect(paragraphs).toEqual(expect.arrayContaining(shown))
     expect(shown.length).toBeGreaterThan(20)
@@ -131,13 +135,13 @@ describe('a part of Markdown', () => {
   const table = '| a | b |\n| --- | --- |\n| 1 | 2 |\n| 3 | 4 |\n'
 
   test('that begins in code is code', () => {
-    expect(partOf(code, placeOf(code, 'second\n```'))).toBe('```sh\nsecond\n```')
-    expect(partOf(code, placeOf(code, 'More.'))).toBe('More.')
+    expect(slicePart(code, placeOf(code, 'second\n```'))).toBe('```sh\nsecond\n```')
+    expect(slicePart(code, placeOf(code, 'More.'))).toBe('More.')
   })
 
   test('that begins in a table has its head', () => {
-    expect(partOf(table, placeOf(table, '| 3 | 4 |'))).toBe('| a | b |\n| --- | --- |\n| 3 | 4 |')
-    expect(partOf(table, { start: 0, end: 9 })).toBe('| a | b |')
+    expect(slicePart(table, placeOf(table, '| 3 | 4 |'))).toBe('| a | b |\n| --- | --- |\n| 3 | 4 |')
+    expect(slicePart(table, { start: 0, end: 9 })).toBe('| a | b |')
   })
 
   test.each([
@@ -145,7 +149,7 @@ describe('a part of Markdown', () => {
     ['lines of code', code, 'irst\nsec', 'first\nsecond'],
     ['rows of a table', table, '1 | 2 |\n| 3', '| 1 | 2 |\n| 3 | 4 |'],
   ])('is widened to whole %s', (_what, text, part, whole) => {
-    const { start, end } = widened(text, placeOf(text, part))
+    const { start, end } = widenToWords(text, placeOf(text, part))
     expect(text.slice(start, end)).toBe(whole)
   })
 })

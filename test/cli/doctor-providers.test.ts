@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { embeddingFound } from '../../src/cli/doctor/providers.ts'
+import { checkEmbeddingServices, checkLlmServices } from '../../src/cli/doctor/providers.ts'
 import type { Client } from '../../src/client/client.ts'
-import { embeddingServices } from '../../src/contract/services.ts'
+import { embeddingServices, llmServices } from '../../src/contract/services.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 const { signal } = new AbortController()
@@ -10,17 +10,22 @@ const { signal } = new AbortController()
 function clientOf(services: readonly { provider: string; problem: object | null }[]) {
   const asked: string[] = []
   const client = {
-    async call(route: object, { params }: { params: { embeddingServiceId?: string } }) {
+    async call(
+      route: object,
+      { params }: { params: { embeddingServiceId?: string; llmServiceId?: string } },
+    ) {
       if (route === workspaces.list) return { items: [{ workspaceId: 'w', name: 'default' }] }
       const rows = services.map(({ provider, problem }) => ({
         embeddingServiceId: provider,
+        llmServiceId: provider,
         name: provider,
         provider,
         problem,
       }))
-      if (route === embeddingServices.list) return { items: rows }
-      asked.push(params.embeddingServiceId!)
-      return rows.find(({ provider }) => provider === params.embeddingServiceId)
+      if (route === embeddingServices.list || route === llmServices.list) return { items: rows }
+      const id = params.embeddingServiceId ?? params.llmServiceId!
+      asked.push(id)
+      return rows.find(({ provider }) => provider === id)
     },
   }
   return { client: client as unknown as Client, asked }
@@ -31,15 +36,30 @@ test('the built-in embedder is not asked for what it lacks', async () => {
     { provider: 'workbase', problem: null },
     { provider: 'openai', problem: null },
   ])
-  expect(await embeddingFound(client, signal)).toMatchObject({
-    state: 'skipped',
-    detail: '1 service of openai, not called',
-  })
+  expect(await checkEmbeddingServices(client, signal)).toMatchObject([
+    { state: 'skipped', detail: '1 service of openai, not called' },
+  ])
   expect(asked).toEqual(['openai'])
 })
 
 test('a service of a provider that the runtime cannot call is a warning', async () => {
   const message = 'has a provider that this runtime cannot call'
   const { client } = clientOf([{ provider: 'nvidia', problem: { message, hint: 'Use provider openai.' } }])
-  expect(await embeddingFound(client, signal)).toMatchObject([{ state: 'warning', detail: message }])
+  expect(await checkEmbeddingServices(client, signal)).toMatchObject([{ state: 'warning', detail: message }])
+})
+
+test('services without a problem are counted beside those that have one', async () => {
+  const problem = { message: 'lacks its credential', hint: 'Set it.' }
+  const services = [
+    { provider: 'openrouter', problem },
+    { provider: 'ollama', problem: null },
+  ]
+  expect(await checkLlmServices(clientOf(services).client, signal)).toMatchObject([
+    { state: 'warning', detail: 'lacks its credential' },
+    { state: 'skipped', detail: '1 service, not called' },
+  ])
+  expect(await checkEmbeddingServices(clientOf(services).client, signal)).toMatchObject([
+    { state: 'warning', detail: 'lacks its credential' },
+    { state: 'skipped', detail: '1 service of ollama, not called' },
+  ])
 })

@@ -2,10 +2,14 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { type Asking, folderSays, requireStillTrusted } from '../../src/cli/folder/decide.ts'
-import { filesHere } from '../../src/cli/folder/here.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
+import { findFolderFiles } from '../../src/cli/trust/folder-files.ts'
+import {
+  requireStillTrusted,
+  resolveFolderSettings,
+  type TrustOptions,
+} from '../../src/cli/trust/folder-settings.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const yaml = (host: string) => `version: 1\nchat: { baseUrl: "https://${host}.example" }\n`
@@ -21,9 +25,9 @@ function folder() {
     said,
     put: (text: string) => writeFileSync(join(cwd, 'workbase.yaml'), text),
     profile: (says = {}) => readProfile({}, { env, cwd }, says),
-    decided(answer: boolean | null, more: Partial<Asking> = {}) {
+    decided(answer: boolean | null, more: Partial<TrustOptions> = {}) {
       said.length = 0
-      return folderSays(filesHere(cwd)!, {
+      return resolveFolderSettings(findFolderFiles(cwd)!, {
         profile: readProfile({}, { env, cwd }),
         clock: systemClock,
         isCi: false,
@@ -40,22 +44,22 @@ describe('the files of a folder [security rule 6]', () => {
   test('count after a yes, and go on to where nobody can be asked', async () => {
     const { decided, said, cwd } = folder()
     const config = join(cwd, 'workbase.yaml')
-    expect(await decided(null)).toEqual({ says: {}, aside: [config] })
-    expect(await decided(true)).toEqual({ says: { config }, aside: [] })
+    expect(await decided(null)).toEqual({ settings: {}, ignored: [config] })
+    expect(await decided(true)).toEqual({ settings: { config }, ignored: [] })
     expect(said.join('\n')).toContain('chat.baseUrl  "https://a.example"')
-    expect(await decided(null, { isCi: true })).toEqual({ says: { config }, aside: [] })
+    expect(await decided(null, { isCi: true })).toEqual({ settings: { config }, ignored: [] })
     expect(said).toEqual([])
   })
 
   test('are asked about again after a no only where they say something else', async () => {
     const { decided, said, put } = folder()
-    expect(await decided(false)).toMatchObject({ says: {} })
-    expect(await decided(true)).toMatchObject({ says: {} })
+    expect(await decided(false)).toMatchObject({ settings: {} })
+    expect(await decided(true)).toMatchObject({ settings: {} })
     expect(said).toEqual([])
-    const { says, refusal } = await decided(null, { isCi: true })
-    expect([says, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
+    const { settings, refusal } = await decided(null, { isCi: true })
+    expect([settings, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
     put(yaml('b'))
-    expect(await decided(true)).toHaveProperty('says.config')
+    expect(await decided(true)).toHaveProperty('settings.config')
     expect(said.join('\n')).toContain('"https://a.example" → "https://b.example"')
   })
 
@@ -63,7 +67,7 @@ describe('the files of a folder [security rule 6]', () => {
     const { decided, said, put } = folder()
     const hosts = Array.from({ length: 100 }, (_, at) => `host${at}.example`)
     put(JSON.stringify({ version: 1, runtime: { allowedHosts: hosts } }))
-    expect(await decided(true)).toMatchObject({ says: {} })
+    expect(await decided(true)).toMatchObject({ settings: {} })
     expect(said).toEqual([])
   })
 
@@ -71,27 +75,33 @@ describe('the files of a folder [security rule 6]', () => {
     const { decided, put, cwd } = folder()
     await decided(true)
     put('a: [')
-    const fault = { message: expect.stringContaining('cannot be trusted any more') }
-    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: false } })
+    const fault = { message: expect.stringContaining('can no longer be trusted') }
+    expect(await decided(true)).toMatchObject({
+      settings: {},
+      refusal: { error: fault, namesRuntime: false },
+    })
     symlinkSync('/nowhere', join(cwd, '.workbase'))
-    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: true } })
+    expect(await decided(true)).toMatchObject({ settings: {}, refusal: { error: fault, namesRuntime: true } })
     writeFileSync(join(cwd, '.wb.yaml'), 'url: http://127.0.0.1:1\n')
-    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: { code: 'validation_error' } } })
+    expect(await decided(true)).toMatchObject({
+      settings: {},
+      refusal: { error: { code: 'validation_error' } },
+    })
   })
 
   test('are looked at again before a server restarts with them', async () => {
     const { decided, profile, put } = folder()
-    const trusted = profile((await decided(true)).says)
+    const trusted = profile((await decided(true)).settings)
     await requireStillTrusted(trusted)
     put(yaml('b'))
-    await expect(requireStillTrusted(trusted)).rejects.toThrow(/not those that you trusted/)
+    await expect(requireStillTrusted(trusted)).rejects.toThrow(/have changed since you trusted them/)
     await requireStillTrusted(profile())
   })
 
   test('are those of the folder itself, not of one above it', () => {
     const { cwd } = folder()
     mkdirSync(join(cwd, 'below'))
-    expect(filesHere(join(cwd, 'below'))).toBeUndefined()
-    expect(filesHere(join(cwd, 'gone'))).toBeUndefined()
+    expect(findFolderFiles(join(cwd, 'below'))).toBeUndefined()
+    expect(findFolderFiles(join(cwd, 'gone'))).toBeUndefined()
   })
 })

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { aloneWithLogins } from '../../src/cli/credentials/lock.ts'
+import { withLoginsLock } from '../../src/cli/credentials/logins-lock.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const header = Buffer.from('SQLite format 3\0')
@@ -16,7 +16,7 @@ test.each<[string, (path: string) => void]>([
   const settingsDir = scratchTree({})
   const path = join(settingsDir, 'refresh.lock')
   lay(path)
-  const work = aloneWithLogins({ settingsDir }, new AbortController().signal, async () => 'done')
+  const work = withLoginsLock({ settingsDir }, new AbortController().signal, async () => 'done')
   await expect(work).rejects.toMatchObject({
     name: 'UsageError',
     message: `${path} is not a lock file`,
@@ -52,7 +52,7 @@ test.each<
   const settingsDir = scratchTree({})
   const path = join(settingsDir, 'refresh.lock')
   lay(settingsDir, path)
-  const work = () => aloneWithLogins({ settingsDir }, new AbortController().signal, async () => 'done')
+  const work = () => withLoginsLock({ settingsDir }, new AbortController().signal, async () => 'done')
   const refused = await work().catch((error: unknown) => error)
   expect(refused).toMatchObject({
     name: 'UsageError',
@@ -65,6 +65,6 @@ test.each<
 
 test('an empty file is a lock', async () => {
   const settingsDir = scratchTree({ 'refresh.lock': '' })
-  const work = aloneWithLogins({ settingsDir }, new AbortController().signal, async () => 'done')
+  const work = withLoginsLock({ settingsDir }, new AbortController().signal, async () => 'done')
   expect(await work).toBe('done')
 })

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { allLogins, findLogin } from '../../src/cli/credentials/logins.ts'
+import { findLogin, listLogins } from '../../src/cli/credentials/logins.ts'
 import type { Profile } from '../../src/cli/settings/profile.ts'
 import { scratchTree } from './scratch-tree.ts'
 
@@ -26,5 +26,5 @@ test.each([
   const profile = (name: string) => ({ settingsDir, name, url }) as unknown as Profile
   expect(findLogin(profile('default'))).toBeUndefined()
   expect(findLogin(profile('other'))).toMatchObject(sound)
-  expect(allLogins(settingsDir)).toEqual([{ ...sound, profile: 'other', runtime: url }])
+  expect(listLogins(settingsDir)).toEqual([{ ...sound, profile: 'other', runtime: url }])
 })

@@ -45,8 +45,8 @@ describe('main', () => {
     ['kb ingest notes docs/*.md --create', 0, /^added\t1$/m],
     ['quickstart docs refunds', 0, /All refunds/],
     ['config path --config docs/a.md', 0, /^\/.*\/docs\/a\.md$/m],
-    ['serve --https-cert docs/a.md --https-key docs/a.md', 2, /docs\/a\.md holds no certificate/],
-    ['trust docs', 2, /othing in \/.*\/docs needs trust/],
+    ['serve --https-cert docs/a.md --https-key docs/a.md', 2, /docs\/a\.md contains no certificate/],
+    ['trust docs', 2, /\/docs has no files that need trust/],
   ])('resolves the paths of wb %s from its working directory', async (line, status, printed) => {
     const io = newIo()
     mkdirSync(join(io.cwd, 'docs'))

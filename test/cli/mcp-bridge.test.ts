@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import type { Allowance } from '../../src/cli/mcp/allowed.ts'
+import type { Allowance } from '../../src/cli/mcp/allowances.ts'
 import { McpBridge } from '../../src/cli/mcp/bridge.ts'
 import type { RawCall } from '../../src/client/client.ts'
-import type { Incoming } from '../../src/client/transport.ts'
+import type { Incoming } from '../../src/client/fetch.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
 const list = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })
@@ -50,7 +50,7 @@ test('answers come in any order; a request that is called off is aborted and not
   }
   await bridge.settled()
   expect(written).toMatchObject([
-    { id: 'a', error: { message: 'a request of this id is under way' } },
+    { id: 'a', error: { message: 'a request with this id is in progress' } },
     { id: 'c', result: { tools: [{ name: 'get_agent' }] } },
     { id: 'a', result: { tools: [{ name: 'get_agent' }] } },
   ])

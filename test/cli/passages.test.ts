@@ -2,10 +2,10 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { words } from '../../src/base/words.ts'
 import { excerpt, marked } from '../../src/cli/passages/excerpt.ts'
-import { spread } from '../../src/cli/passages/hits.ts'
+import { limitPerDocument } from '../../src/cli/passages/find-passages.ts'
 import { readMarkdown, sectionAt } from '../../src/cli/passages/markdown.ts'
 import { stemsOf } from '../../src/cli/passages/matches.ts'
-import { coverageBar, measures } from '../../src/cli/passages/show.ts'
+import { coverageBar, formatMeasures } from '../../src/cli/passages/print-passages.ts'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 
 const room = { width: 40, lines: 3 }
@@ -99,13 +99,13 @@ describe('places', () => {
   ]
 
   test('one document fills at most three of ten places', () => {
-    const chosen = spread(crowd, 10)
+    const chosen = limitPerDocument(crowd, 10)
     expect(chosen.map(({ id }) => id)).toEqual(['a:0', 'a:1', 'a:2', 'b:0', 'c:0', 'd:0'])
   })
 
   test('what had to wait comes in the next ten places', () => {
     const many = [...crowd, ...Array.from({ length: 20 }, (_, index) => hit(`e${index}`, 0))]
-    const chosen = spread(many, 20).map(({ id }) => id)
+    const chosen = limitPerDocument(many, 20).map(({ id }) => id)
     expect(chosen).toHaveLength(20)
     for (const from of [0, 10])
       expect(chosen.slice(from, from + 10).filter(id => id.startsWith('a:')).length).toBeLessThanOrEqual(3)
@@ -114,7 +114,7 @@ describe('places', () => {
 
   test('records of no document count for themselves', () => {
     const records = Array.from({ length: 5 }, (_, index) => ({ id: `r${index}`, score: 1 }))
-    expect(spread(records, 10)).toHaveLength(5)
+    expect(limitPerDocument(records, 10)).toHaveLength(5)
   })
 })
 
@@ -131,9 +131,9 @@ test('a bar has five steps, and only full coverage fills it', () => {
 })
 
 test('numbers have a fixed width, and without coverage only the score is shown', () => {
-  expect(measures({ score: 0.5, coverage: 1 })).toBe('0.5000  100 %')
-  expect(measures({ score: 1, coverage: 0.0768 })).toBe('1.0000    7 %')
-  expect(measures({ score: 1, coverage: undefined })).toBe('1.0000')
+  expect(formatMeasures({ score: 0.5, coverage: 1 })).toBe('0.5000  100 %')
+  expect(formatMeasures({ score: 1, coverage: 0.0768 })).toBe('1.0000    7 %')
+  expect(formatMeasures({ score: 1, coverage: undefined })).toBe('1.0000')
 })
 
 describe('Markdown', () => {

@@ -13,16 +13,20 @@ function saying(content: unknown) {
 }
 
 test.each<[string, string, (path: string) => void]>([
-  ['that is cut short', 'is no file of profiles', saying('{"profiles": ')],
-  ['that is a list', 'is no file of profiles', saying([])],
-  ['with a list in it', 'is no file of profiles: see "profiles" in it', saying({ profiles: [{}] })],
-  ['with no profile', 'is no file of profiles: see "profiles.x" in it', saying({ profiles: { x: null } })],
+  ['that is cut short', 'is not a valid profiles file', saying('{"profiles": ')],
+  ['that is a list', 'is not a valid profiles file', saying([])],
+  ['with a list in it', 'is not a valid profiles file: "profiles" is invalid', saying({ profiles: [{}] })],
+  [
+    'with no profile',
+    'is not a valid profiles file: "profiles.x" is invalid',
+    saying({ profiles: { x: null } }),
+  ],
   [
     'with no address',
-    'is no file of profiles: see "profiles.x" in it',
+    'is not a valid profiles file: "profiles.x" is invalid',
     saying({ profiles: { x: { url: 'localhost' } } }),
   ],
-  ['with no name', 'is no file of profiles: see "current" in it', saying({ current: 5 })],
+  ['with no name', 'is not a valid profiles file: "current" is invalid', saying({ current: 5 })],
   ['that is a folder', 'is not a regular file', path => mkdirSync(path)],
   ['that is a pipe', 'is not a regular file', path => execSync(`mkfifo -m 600 ${path}`)],
   ['that leads to itself', 'cannot be read (ELOOP)', path => symlinkSync(path, path)],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pick } from '../../src/cli/find/resolve.ts'
+import { pickResource } from '../../src/cli/find/resolve.ts'
 
 const twins = ['1', '2'].map(id => ({ row: id, id, name: 'english' }))
 
@@ -9,9 +9,11 @@ test.each([
   ['saved filter of handbook', '2 saved filters of handbook'],
 ])('several of one name: %s', async (one, several) => {
   const kind = { one, code: 'not_found', list: 'wb list', create: [] } as const
-  await expect(pick(twins, 'english', kind, undefined)).rejects.toThrow(`${several} are named "english"`)
-  await expect(pick(twins, undefined, kind, undefined)).rejects.toThrow(
-    `there are ${several}; name the one that is meant`,
+  await expect(pickResource(twins, 'english', kind, undefined)).rejects.toThrow(
+    `${several} are named "english"`,
+  )
+  await expect(pickResource(twins, undefined, kind, undefined)).rejects.toThrow(
+    `there are ${several}; name one`,
   )
 })
 
@@ -19,11 +21,11 @@ test('where nothing is named, twins are told apart by their ids, in a list and i
   const all = [...twins, { row: 'c', id: 'c', name: 'german' }]
   const kind = { one: 'knowledge base', code: 'not_found', list: 'wb list', create: [] } as const
   const naming = (word: string) => `--kb ${word}`
-  await expect(pick(all, undefined, { ...kind, naming }, undefined)).rejects.toMatchObject({
+  await expect(pickResource(all, undefined, { ...kind, naming }, undefined)).rejects.toMatchObject({
     next: [...twins.map(({ id }) => `--kb ${id}`), '--kb german'],
   })
   const offered: string[] = []
-  const chosen = await pick(all, undefined, kind, async (_question, choices) => {
+  const chosen = await pickResource(all, undefined, kind, async (_question, choices) => {
     offered.push(...choices.map(({ name }) => name))
     return choices[1]!.id
   })

@@ -4,16 +4,17 @@ import { join } from 'node:path'
 import { chdir, cwd } from 'node:process'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { Found, Source } from '../../src/cli/ingest/found.ts'
+import type { IngestItem, Source } from '../../src/cli/ingest/found.ts'
 import { sizeOf } from '../../src/cli/ingest/size.ts'
-import { type Intake, sources } from '../../src/cli/ingest/sources.ts'
+import { filesOf, type Intake, shared, sources } from '../../src/cli/ingest/sources.ts'
+import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const signal = new AbortController().signal
 
-async function all(paths: string[], rest: Partial<Intake> = {}): Promise<Found[]> {
-  const found: Found[] = []
+async function all(paths: string[], rest: Partial<Intake> = {}): Promise<IngestItem[]> {
+  const found: IngestItem[] = []
   for await (const one of sources({ paths, cwd: cwd(), all: false, stdin: undefined, ...rest }))
     found.push(one)
   return found
@@ -260,7 +261,23 @@ describe('documents', () => {
     expect(failed).toEqual([
       { path: `${join(root, 'c.jsonl')}:7`, code: 'extraction_failed', message: expect.any(String) },
     ])
-    expect(await sizeOf({ paths: [root], cwd: root, all: false, stdin: undefined }, signal)).toBe(6)
+    const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
+    expect(await sizeOf(intake, filesOf(intake), signal)).toBe(6)
+  })
+
+  test('counting and reading share one walk', async () => {
+    const root = scratchTree({ 'a.md': 'a', 'b.md': 'b', 'c/d.md': 'd' })
+    const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
+    let steps = 0
+    async function* counted() {
+      for await (const met of filesOf(intake)) {
+        steps++
+        yield met
+      }
+    }
+    const files = shared(counted())
+    const [size, found] = await Promise.all([sizeOf(intake, files, signal), collect(sources(intake, files))])
+    expect([size, found.length, steps]).toEqual([3, 3, 3])
   })
 
   test('a .jsonl of another form is one text, and one of broken lines is given up', async () => {
@@ -269,7 +286,7 @@ describe('documents', () => {
     appendFileSync(join(root, 'bad.jsonl'), `{"text":"ok"}\n${'{broken\n'.repeat(500)}`)
     const { failed } = await read([join(root, 'bad.jsonl')])
     expect(failed).toHaveLength(101)
-    expect(failed.at(-1)!.message).toContain('given up')
+    expect(failed.at(-1)!.message).toContain('stopped after')
   })
 
   test('a line that falls apart over several reads is one line', async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Talk } from '../../src/cli/chat/talk.ts'
-import { connect } from '../../src/client/client.ts'
+import { openClient } from '../../src/client/client.ts'
 import { attachments } from '../../src/contract/attachments.ts'
 import type { Citation } from '../../src/contract/chat.ts'
 import { formOf, makeAgent, makeConversation } from '../harness/agents.ts'
@@ -8,7 +8,7 @@ import { open } from '../harness/runtime.ts'
 
 test('a cited passage of an attachment opens with the text before and after it', async () => {
   const wb = await open()
-  const client = connect({
+  const client = openClient({
     baseUrl: '',
     fetch: (path, request) =>
       wb.runtime.fetch(new Request(`http://localhost${path}`, { ...request, duplex: 'half' } as RequestInit)),

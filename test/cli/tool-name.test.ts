@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { toolName } from '../../src/cli/chat/tool-name.ts'
-import { toolWord } from '../../src/cli/shown/tool.ts'
+import { formatToolName } from '../../src/cli/shown/tool-name.ts'
 
 test('a model that names a tool of a server which only every object has, is shown what it said', () => {
   for (const id of ['mcp:constructor:x', 'mcp:toString:x', 'mcp:__proto__:x'])
@@ -13,5 +13,5 @@ test('a tool whose name would take the name of its server away is not taken for 
 })
 
 test('a server that the configuration calls so keeps its name', () => {
-  expect(toolWord('mcp:constructor:x', {})).toBe('constructor/x')
+  expect(formatToolName('mcp:constructor:x', {})).toBe('constructor/x')
 })

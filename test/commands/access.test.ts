@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place, placesLike } from './wb.ts'
@@ -60,7 +60,7 @@ describe('wb access principals', () => {
     const answer = (text: string) => (text.includes('ID') ? 'carol\r' : undefined)
     const { status, text } = await inTerminal(here, args, { answer })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toContain('knows carol as viewer')
+    expect(withoutSequences(text)).toContain('added principal carol (viewer)')
   })
 })
 
@@ -106,7 +106,7 @@ describe('wb access policy', () => {
     await serve()
     expect(await wb(['access', 'policy', 'audit'])).toMatchObject({ status: 0, stdout: '' })
     const { workspaceId } = JSON.parse((await wb(['workspaces', 'show', '--json'])).stdout)
-    const { rows, close } = await openEmbedded({ path: join(dataDir, 'workbase.db') })
+    const { rows, close } = await openEmbeddedStore({ path: join(dataDir, 'workbase.db') })
     const decision = (n: number, principalId: string) => ({
       workspaceId,
       auditDay: '2026-01-01',

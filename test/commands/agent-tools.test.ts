@@ -63,11 +63,11 @@ test('an agent is given tools by their names, as SERVER/TOOL, and all that a ser
     2,
     '✗ "fetch" is the name of 2 tools or servers',
     'issues/fetch',
-    'native:fetch    is off',
+    'native:fetch    disabled',
   ])
   expect(await refused('web_search')).toEqual([
     1,
-    '✗ The tool native:web_search is off; the configuration turns it on, below chat.tools (agent_tool_unresolved)',
+    '✗ The tool native:web_search is disabled; enable it under chat.tools in the configuration (agent_tool_unresolved)',
     'wb agents tools',
   ])
   expect(await given('issues/fetch')).toEqual([`mcp:${issuesId}:fetch`])
@@ -81,7 +81,7 @@ test('an agent is given tools by their names, as SERVER/TOOL, and all that a ser
   await add(here, 'gone', nowhere)
   expect(await refused('gone/look')).toEqual([
     1,
-    '✗ MCP server gone gives agents no tool "look" (agent_tool_unresolved)',
+    '✗ MCP server gone offers agents no tool "look" (agent_tool_unresolved)',
     'wb agents tools',
     'wb mcp servers review gone',
   ])

@@ -94,8 +94,7 @@ describe('agents', () => {
     expect(await wb(['agents', 'delete', 'scribe'])).toEqual({
       status: 2,
       stdout: '',
-      stderr:
-        '  ✗ This deletes agent scribe with 0 conversations\n    add --yes to go on without being asked\n',
+      stderr: '  ✗ This deletes agent scribe with 0 conversations\n    add --yes to skip the confirmation\n',
     })
     expect((await wb(['agents', 'delete', 'scribe', '--yes'])).stderr).toBe(
       '  ✓ deleted agent scribe with 0 conversations\n',
@@ -149,7 +148,7 @@ describe('agents', () => {
       answer: seen => (seen.includes('Which template?') ? '\x1b[B\x1b[B\r' : undefined),
     })
     expect(status).toBe(0)
-    expect(withoutSequences(text)).toContain('✓ agent Quill')
+    expect(withoutSequences(text)).toContain('✓ created agent Quill')
     const list = await inTerminal(here, ['agents', 'list'])
     expect(withoutSequences(list.text)).toMatch(
       / {2}name +description +knowledge bases +LLM service +updated\n/,

@@ -66,7 +66,7 @@ test('a file that cannot be attached ends wb ask before a conversation begins', 
   writeFileSync(join(here.home, 'image.png'), Buffer.from([0x89, 0x50, 0, 1]))
   expect(await here.wb(['ask', '--attach', 'missing.md', 'why?'])).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('"missing.md" cannot be read: there is no such file or folder'),
+    stderr: expect.stringContaining('"missing.md" cannot be read: file or folder not found'),
   })
   expect(await here.wb(['ask', '--attach', here.home, 'why?'])).toMatchObject({
     status: 2,
@@ -123,7 +123,7 @@ test('a chat sends images and attaches files, and a refused question leaves both
   first.type('/image "my shot.png"\r')
   await first.shows('[image: my shot.png]')
   first.type('/attach missing.md\r')
-  await first.shows('"missing.md" cannot be read: there is no such file or folder')
+  await first.shows('"missing.md" cannot be read: file or folder not found')
   first.type('/attach contract.md\r')
   await first.shows('attached contract.md, 32 characters')
   first.type('when are refunds paid?\r')

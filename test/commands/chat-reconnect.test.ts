@@ -165,3 +165,45 @@ test('alt+left and alt+right show the versions of the last question', { timeout:
   type('\x04')
   expect(await ended).toBe(0)
 })
+
+test('/branch edits an earlier question, and both branches stay within reach', {
+  timeout: 60_000,
+}, async () => {
+  const { here, model } = await connected()
+  model.respond(({ body }) => {
+    const question = (body.messages as { content: string }[] | undefined)?.at(-1)?.content
+    return body.stream ? { text: `answer to ${question}` } : undefined
+  })
+  const { type, shows, ended } = chat(here, ['maven'])
+  await shows('ask Maven')
+  const ask = async (text: string, question: string) => {
+    type(`${text}\r`)
+    await shows(`answer to ${question}`)
+    await shows('/help')
+  }
+  await ask('one', 'one')
+  await ask('two', 'two')
+  type('/branch\r')
+  await shows('edit a question')
+  type('\x1b[A\r')
+  await shows('what you send stands for this question')
+  await ask(' changed', 'one changed')
+  await ask('three', 'three')
+  const contents = async () => (await messagesOf(here)).map(({ content }) => content)
+  const changed = ['one changed', 'answer to one changed', 'three', 'answer to three']
+  expect(await contents()).toEqual(changed)
+
+  type('\x1b[1;3D')
+  await shows('version 1 of 2')
+  await shows('answer to two')
+  expect(await contents()).toEqual(['one', 'answer to one', 'two', 'answer to two'])
+  type('/versions\r')
+  await shows('versions of the questions')
+  await shows('one changed')
+  type('q')
+  type('/versions 2\r')
+  await shows('answer to three')
+  expect(await contents()).toEqual(changed)
+  type('\x04')
+  expect(await ended).toBe(0)
+})

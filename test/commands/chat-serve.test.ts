@@ -49,7 +49,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
       return { text: 'A long story begins here.\n\nIt ends well.', ...(isSilent && { silentAfter: 4 }) }
     return { text: tool === 'search_kb' ? 'By **replacement** [1].' : 'One: the handbook.' }
   })
-  const first = await here.serve()
+  const first = await here.spawnServe()
   const { type, shows, ended } = chat(here, ['maven'])
   /** The end of an answer; before it, Enter sends nothing. */
   const answered = async (words: string) => {
@@ -86,7 +86,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('reconnecting…')
   isSilent = false
   const port = ['--port', new URL(first.url).port]
-  const second = await here.serve(port)
+  const second = await here.spawnServe(port)
   await shows('lost during the answer; /retry asks again')
   await shows('the runtime is back')
   type('/retry\r')
@@ -127,16 +127,16 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
 
 const pages = {
   'rotation.md':
-    '# Rotating keys\n\nKeys are rotated by replacement. wb keys rotate NAME --grace 24h makes a successor of the key; the old token works on for the grace.\n',
+    '# Rotating keys\n\nKeys are rotated by replacement. wb keys rotate NAME --grace 24h creates a new token. The old token keeps working until its grace period ends.\n',
   'tokens.md':
-    '# Tokens\n\nThe token of a key is printed once. With --write FILE it goes into a file that only you can read.\n',
+    '# Tokens\n\nThe token of a key is printed once. --write FILE writes it to a file that only you can read.\n',
   'ci.md':
-    '# Continuous integration\n\nA job takes its key from the secret WB_API_KEY. When keys are rotated, replace the secret within the grace.\n',
+    '# Continuous integration\n\nA job reads its key from the secret WB_API_KEY. When keys are rotated, replace the secret during the grace period.\n',
 }
-const answer = `\`wb keys rotate ci --grace 24h\` makes the successor of a key, and the old token works on for the grace [1].
+const answer = `\`wb keys rotate ci --grace 24h\` creates a new token. The old one keeps working for 24 hours [1].
 
-- The token is printed **once**; \`--write FILE\` puts it where only you can read it [3].
-- In a job, the successor goes into the secret \`WB_API_KEY\` while the old one still works [2].`
+- The new token is printed **once**. \`--write FILE\` writes it to a file that only you can read [3].
+- In a CI job, put the new token into the secret \`WB_API_KEY\` while the old one still works [2].`
 
 const recording = /(?<=<!-- recorded[^\n]*-->\n```text\n)[\s\S]*?(?=```\n<!-- end of the recording -->)/
 

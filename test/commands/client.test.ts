@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { connect, pathOf } from '../../src/client/client.ts'
-import { network } from '../../src/client/transport.ts'
+import { openClient, pathOf } from '../../src/client/client.ts'
+import { network } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { WbError } from '../../src/contract/errors.ts'
@@ -11,7 +11,7 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void
 
-async function against(answer: Answer, more: Partial<Parameters<typeof connect>[0]> = {}) {
+async function against(answer: Answer, more: Partial<Parameters<typeof openClient>[0]> = {}) {
   const server = createServer(answer).listen(0, '127.0.0.1')
   await new Promise(resolve => server.once('listening', resolve))
   onTestFinished(() => {
@@ -19,7 +19,7 @@ async function against(answer: Answer, more: Partial<Parameters<typeof connect>[
     server.close()
   })
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return connect({ baseUrl, fetch: network().fetch, ...more })
+  return openClient({ baseUrl, fetch: network().fetch, ...more })
 }
 
 function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
@@ -77,9 +77,9 @@ describe('the typed client', () => {
   })
 
   test.each([
-    ['a page of a proxy', 502, '<html>', 'answered 502, but not as a Workbase runtime does'],
-    ['an empty answer', 500, '', 'answered 500, but not as a Workbase runtime does'],
-    ['JSON without an envelope', 404, '{"message":"x"}', 'answered 404, but not as a Workbase runtime does'],
+    ['a page of a proxy', 502, '<html>', 'responded with 502, but is not a Workbase runtime'],
+    ['an empty answer', 500, '', 'responded with 500, but is not a Workbase runtime'],
+    ['JSON without an envelope', 404, '{"message":"x"}', 'responded with 404, but is not a Workbase runtime'],
   ])('%s is not taken for a runtime', async (_what, status, body, message) => {
     const client = await against((_request, response) => {
       response.writeHead(status).end(body)
@@ -95,14 +95,14 @@ describe('the typed client', () => {
       seen.push(request.url)
       response.writeHead(307, { location: 'http://127.0.0.1:1/steal' }).end()
     })
-    await expect(client.call(workspaces.list, {})).rejects.toThrow(/follow no redirect/)
+    await expect(client.call(workspaces.list, {})).rejects.toThrow(/do not follow redirects/)
     expect(seen).toEqual(['/api/v1/workspaces'])
   })
 
   test('says where nothing listens', async () => {
-    const client = connect({ baseUrl: 'http://127.0.0.1:1', fetch: network().fetch })
+    const client = openClient({ baseUrl: 'http://127.0.0.1:1', fetch: network().fetch })
     await expect(client.call(operational.version, {})).rejects.toThrow(
-      'no runtime answers at http://127.0.0.1:1: nothing listens there',
+      'no runtime responds at http://127.0.0.1:1: connection refused',
     )
   })
 
@@ -164,7 +164,7 @@ describe('the typed client', () => {
   })
 
   test('what a call does not take or give does not compile', () => {
-    const client = connect({ baseUrl: 'http://x', fetch: () => Promise.reject(new Error('not sent')) })
+    const client = openClient({ baseUrl: 'http://x', fetch: () => Promise.reject(new Error('not sent')) })
     const wrong = [
       // @ts-expect-error the parameter is missing
       () => client.call(workspaces.show, {}),

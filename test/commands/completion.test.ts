@@ -168,11 +168,11 @@ test('in a terminal the lines to type are there, and not the script', async () =
   expect([status, withoutSequences(text)]).toEqual([
     0,
     [
-      '  bash completes wb by a script that wb autocomplete bash prints into a pipe or a file:',
+      '  bash uses a script that wb autocomplete bash writes to a pipe or file. To load it:',
       '  source <(wb autocomplete bash)',
       '      in this shell',
       "  echo 'source <(wb autocomplete bash)' >>~/.bashrc",
-      '      from the next one on\n',
+      '      in every new shell\n',
     ].join('\n'),
   ])
 })
@@ -185,6 +185,6 @@ test('the shell is that of the person, and another one is told which there are',
   expect(await wb(['autocomplete'])).toMatchObject({
     status: 2,
     stderr:
-      '  ✗ There is no script for tcsh\n    wb autocomplete bash\n    wb autocomplete zsh\n    wb autocomplete fish\n',
+      '  ✗ Tcsh is not supported\n    wb autocomplete bash\n    wb autocomplete zsh\n    wb autocomplete fish\n',
   })
 })

@@ -5,8 +5,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { type Skew, skewFound } from '../../src/cli/doctor/clock.ts'
-import { nodeFound } from '../../src/cli/doctor/here.ts'
+import { type ClockSkew, clockSkewFinding } from '../../src/cli/doctor/clock.ts'
+import { checkNode } from '../../src/cli/doctor/this-machine.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { keyedRuntime } from './sign-in.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
@@ -93,7 +93,7 @@ test('where nothing is yet, nothing is wrong, and nothing is made', async () => 
   const here = machine()
   const { wb, dataDir, env } = here
   const [ended, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--json'])])
-  expect(ended.stderr).toBe('  ✓ nothing wrong\n')
+  expect(ended.stderr).toBe('  ✓ no problems found\n')
   expect(ended.status).toBe(0)
   expect(lines(ended).map(({ name, state }) => `${name} ${state}`)).toEqual([
     'node ok',
@@ -110,7 +110,7 @@ test('where nothing is yet, nothing is wrong, and nothing is made', async () => 
     'keychain ok',
     'store ok',
   ])
-  expect(line(ended, 'data')?.detail).toBe(`${dataDir}, not made yet`)
+  expect(line(ended, 'data')?.detail).toBe(`${dataDir}, not created yet`)
   expect(JSON.parse(told.stdout)).toEqual({
     ok: true,
     node: process.version,
@@ -118,11 +118,11 @@ test('where nothing is yet, nothing is wrong, and nothing is made', async () => 
     server: null,
     config: { path: env.WB_CONFIG, problems: [], warnings: [] },
     checks: expect.arrayContaining([
-      { name: 'lock', state: 'ok', detail: 'no wb serve runs here' },
+      { name: 'lock', state: 'ok', detail: 'no wb serve is running' },
       {
         name: 'auth',
         state: 'skipped',
-        detail: 'no credential; no server runs that could be asked',
+        detail: 'no credential; no server is running to check it',
         mend: 'wb whoami',
       },
     ]),
@@ -164,25 +164,25 @@ describe('the build of the server', () => {
     })
     expect(line(await wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
-      detail: `${version}, here and at the runtime`,
+      detail: `${version}, same as the runtime`,
     })
   })
 
   test('is a warning if it is of another commit, and none if only its version has another name', async () => {
     const here = machine()
     const { version, commit } = JSON.parse((await here.wb(['version', '--json'])).stdout)
-    const renamed = await here.serve([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
+    const renamed = await here.spawnServe([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
     expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
-      detail: `${version} here, and the runtime reports it as 7.7.7-ours`,
+      detail: `${version}, which the runtime reports as 7.7.7-ours`,
     })
     renamed.process.kill('SIGKILL')
     await renamed.ended
-    const { pid } = await here.serve([], { env: { APP_COMMIT: '0'.repeat(40) } })
+    const { pid } = await here.spawnServe([], { env: { APP_COMMIT: '0'.repeat(40) } })
     expect(line(await here.wb(['doctor']), 'version')).toEqual({
       name: 'version',
       state: 'warning',
-      detail: `wb ${version} is commit ${commit}, and the server runs ${'0'.repeat(40)}`,
+      detail: `wb ${version} is commit ${commit}, but the server runs ${'0'.repeat(40)}`,
       mend: `kill ${pid}; wb serve`,
     })
   })
@@ -204,12 +204,12 @@ test('the store is looked through beside a running server, and each finding has 
     wb(['doctor'], { env: { WB_API_KEY: 'wb_live_x' } }),
   ])
   expect(wrong(sound)).toEqual({})
-  expect(sound.stderr).toBe('  ✓ nothing wrong\n')
+  expect(sound.stderr).toBe('  ✓ no problems found\n')
   expect(line(sound, 'lock')?.detail).toMatch(
-    new RegExp(`^held by wb serve at ${url}, process ${pid}, begun (?:now|\\d+ s ago)$`),
+    new RegExp(`^held by wb serve at ${url}, process ${pid}, started (?:now|\\d+ s ago)$`),
   )
   expect(line(sound, 'runtime')).toMatchObject({ state: 'ok', detail: `${url} serves 1 workspace` })
-  expect(line(sound, 'auth')?.detail).toBe('no credential, and none is needed')
+  expect(line(sound, 'auth')?.detail).toBe('no credential is needed')
   expect(line(keyed, 'auth')).toMatchObject({ state: 'failed', mend: 'unset WB_API_KEY' })
   expect(line(sound, 'store')?.detail).toMatch(/workbase\.db, schema \d+; \d\d checks$/)
   expect(lines(sound).map(({ name }) => name)).toEqual(
@@ -267,7 +267,7 @@ test('a server in rescue mode is a failure, and so it is for who asks it whether
   expect(ended).toMatchObject({ status: 1, stderr: '  ✗ 1 problem found\n' })
   expect(line(ended, 'runtime')).toMatchObject({
     state: 'failed',
-    detail: expect.stringMatching(/rescue mode \(control_plane_\w+\); mend the cause first$/),
+    detail: expect.stringMatching(/rescue mode \(control_plane_\w+\); fix the cause first$/),
     mend: 'wb api POST /setup/restart',
   })
   expect(line(ended, 'auth')?.state).toBe('skipped')
@@ -300,13 +300,13 @@ describe('files', () => {
       {
         name: 'data',
         state: 'warning',
-        detail: `${dataDir} can be read by others (755)`,
+        detail: `${dataDir} is readable for other users (755)`,
         mend: `chmod 700 ${dataDir}`,
       },
       {
         name: 'secrets',
         state: 'failed',
-        detail: `${join(dataDir, '.env')} is open to others`,
+        detail: `${join(dataDir, '.env')} is open to other users`,
         mend: `chmod 600 ${join(dataDir, '.env')}`,
       },
       expect.objectContaining({ mend: `chmod -R go= ${join(dataDir, 'secrets')}` }),
@@ -318,7 +318,7 @@ describe('files', () => {
     for (const { mend } of lines(open).filter(one => one.mend.startsWith('chmod')))
       execFileSync('sh', ['-c', mend])
     const mended = await wb(['doctor'])
-    expect(mended).toMatchObject({ status: 0, stderr: expect.stringContaining('nothing wrong') })
+    expect(mended).toMatchObject({ status: 0, stderr: expect.stringContaining('no problems') })
   })
 })
 
@@ -343,7 +343,7 @@ test('on this machine: a taken port, a chosen keychain, and providers that do no
   })
   expect(wrong(usual)).toMatchObject({ identity: 'failed', keychain: 'warning' })
   expect(line(chosen, 'port')).toMatchObject({
-    detail: expect.stringMatching(new RegExp(`^${port} is taken by .+ \\(pid ${process.pid}\\)$`)),
+    detail: expect.stringMatching(new RegExp(`^${port} is in use by .+ \\(pid ${process.pid}\\)$`)),
     mend: 'wb serve --port 0',
   })
   expect(line(chosen, 'keychain')).toMatchObject({
@@ -355,7 +355,7 @@ test('on this machine: a taken port, a chosen keychain, and providers that do no
     mend: 'wb config show',
   })
   expect(line(chosen, 'identity')).toMatchObject({
-    detail: 'http://127.0.0.1:9 does not answer',
+    detail: 'http://127.0.0.1:9 does not respond',
     mend: 'curl -v http://127.0.0.1:9/.well-known/openid-configuration',
   })
   expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|300|301) s behind/)
@@ -383,7 +383,7 @@ describe('another clock', () => {
     expect(ended.status).toBe(0)
   })
 
-  const skew = (ms: number, uncertainMs = 500): Skew => ({ ms, uncertainMs })
+  const skew = (ms: number, uncertainMs = 500): ClockSkew => ({ ms, uncertainMs })
   test.each([
     [skew(30_500), 'ok'],
     [skew(-30_501), 'warning'],
@@ -391,7 +391,7 @@ describe('another clock', () => {
     [skew(120_501), 'failed'],
     [skew(100_000, 70_000), 'ok'],
     [undefined, 'skipped'],
-  ])('%j is %s', (found, state) => expect(skewFound(found, 'it').state).toBe(state))
+  ])('%j is %s', (found, state) => expect(clockSkewFinding(found, 'it').state).toBe(state))
 })
 
 describe('who you are', () => {
@@ -415,12 +415,12 @@ describe('who you are', () => {
     })
     expect(line(nobody!, 'auth')).toMatchObject({
       state: 'failed',
-      detail: 'no credential; the runtime asks for one',
+      detail: 'no credential, but the runtime requires one',
       mend: maker,
     })
     expect(line(nobody!, 'chat')).toMatchObject({
       state: 'skipped',
-      detail: 'the runtime tells its operator alone',
+      detail: 'the runtime reports this to its operator only',
     })
     expect(line(known!, 'auth')?.state).toBe('ok')
     expect(wrong(known!)).toEqual({ chat: 'failed' })
@@ -435,12 +435,12 @@ test('a login that is gone is told once, and a keychain that is not read by the 
   chmodSync(entry, 0o644)
   const shut = await here.wb(['doctor'])
   expect(wrong(shut)).toEqual({ secrets: 'failed', keychain: 'failed' })
-  expect(line(shut, 'auth')?.detail).toMatch(/^an API key that wb login stored for laptop, .*; see keychain$/)
+  expect(line(shut, 'auth')?.detail).toMatch(/^an API key stored by wb login for laptop, .*; see keychain$/)
   rmSync(entry)
   const ended = await here.wb(['doctor'])
   expect(wrong(ended)).toEqual({ auth: 'failed' })
   expect(line(ended, 'auth')).toMatchObject({
-    detail: 'the keychain no longer holds this login',
+    detail: 'the keychain no longer contains this login',
     mend: `wb login ${url}`,
   })
   for (const name of ['chat', 'embedding'])
@@ -460,7 +460,7 @@ describe('no runtime', () => {
     expect(line(gone, 'auth')?.state).toBe('skipped')
     expect(wrong(late)).toEqual({ runtime: 'failed' })
     expect(line(late, 'runtime')).toMatchObject({
-      detail: `${silent.url} does not answer in time`,
+      detail: `${silent.url} does not respond in time`,
       mend: 'wb doctor --url URL',
     })
   })
@@ -470,9 +470,9 @@ describe('no runtime', () => {
     const { status, text } = await inTerminal(here, ['doctor', '--url', 'http://127.0.0.1:9'], { cols: 60 })
     const shown = withoutSequences(text)
     expect(status).toBe(1)
-    expect(shown).toContain('  ✓ secrets     none in files\n')
-    expect(shown).toMatch(/ {2}✗ runtime .*\n {16}nothing listens there\n {16}wb serve --port 9\n/)
-    expect(shown).toContain('  – auth        no runtime to ask\n')
+    expect(shown).toContain('  ✓ secrets     no files with secrets\n')
+    expect(shown).toMatch(/ {2}✗ runtime .*\n {16}connection refused\n {16}wb serve --port 9\n/)
+    expect(shown).toContain('  – auth        no runtime to check\n')
     expect(shown).toMatch(/ {2}✗ 1 problem found\n$/)
   })
 })
@@ -482,4 +482,4 @@ test.each([
   ['20.18.3', 'failed'],
   ['20.19.0', 'ok'],
   ['22.1.0', 'ok'],
-])('Node.js %s is %s', (version, state) => expect(nodeFound(version).state).toBe(state))
+])('Node.js %s is %s', (version, state) => expect(checkNode(version).state).toBe(state))

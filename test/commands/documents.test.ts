@@ -28,7 +28,7 @@ test('several documents go at once, after their names and a count were shown', a
     status: 2,
     stdout: '',
     stderr:
-      '  keys\n  roles\n  ✗ This deletes 2 documents with 2 chunks\n    add --yes to go on without being asked\n',
+      '  keys\n  roles\n  ✗ This deletes 2 documents with 2 chunks\n    add --yes to skip the confirmation\n',
   })
   const unknown = await here.wb(['documents', 'delete', 'keys.md', 'nowhere.md', '--yes'])
   expect(unknown.status).toBe(4)
@@ -76,7 +76,7 @@ test('a change that names nothing, or no pair, is a matter of usage', async () =
   const { wb } = await handbook()
   const nothing = await wb(['documents', 'update', 'keys.md'])
   expect(nothing.status).toBe(2)
-  expect(nothing.stderr).toContain('Nothing to change was named')
+  expect(nothing.stderr).toContain('No change was given')
   expect((await wb(['documents', 'update', 'keys.md', '--set', 'team'])).status).toBe(2)
   expect((await wb(['documents', 'update', 'keys.md', '--visible-to', 'a', '--admins-only'])).status).toBe(2)
 })
@@ -135,8 +135,8 @@ describe('the number of a passage of the last search', () => {
     const { wb } = await searched()
     const { status, stderr } = await wb(['documents', 'delete', '1', '--yes'])
     expect(status).toBe(4)
-    expect(stderr).toContain('numbers of a search cannot be deleted (document_not_found)\n')
-    expect(stderr).toContain('    wb documents show 1    shows which file it is\n')
+    expect(stderr).toContain('search result numbers cannot be used to delete (document_not_found)\n')
+    expect(stderr).toContain('    wb documents show 1    shows the document\n')
   })
 
   test('shows the passage in its section with a bar in a terminal', async () => {

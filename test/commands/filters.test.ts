@@ -61,7 +61,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
     expect(unasked).toEqual({
       status: 2,
       stdout: '',
-      stderr: '  ✗ This deletes filter english of handbook\n    add --yes to go on without being asked\n',
+      stderr: '  ✗ This deletes filter english of handbook\n    add --yes to skip the confirmation\n',
     })
     const deleted = await wb(['filters', 'delete', 'english', '--kb', 'handbook', '--yes'])
     expect(deleted).toMatchObject({ status: 0, stderr: '  ✓ deleted filter english of handbook\n' })
@@ -78,9 +78,9 @@ describe('wb filters', { timeout: 60_000 }, () => {
     for (const [args, status, message] of [
       [create, 2, '--filter or --where is missing'],
       [[...create, '--filter', '[]'], 2, '--filter is not a JSON object: []'],
-      [[...create, '--where', 'lang'], 2, '--where "lang" has no KEY=VALUE'],
+      [[...create, '--where', 'lang'], 2, '--where "lang" is not KEY=VALUE'],
       [[...create, '--filter', '{"a":{"$near":1}}'], 1, "filter.a: unknown operator '$near'"],
-      [['filters', 'update', 'f', '--kb', 'handbook'], 2, 'nothing to change was named'],
+      [['filters', 'update', 'f', '--kb', 'handbook'], 2, 'no change was given'],
       [['filters', 'show', 'f', '--kb', 'handbook'], 4, 'knowledge_filter_not_found'],
     ] as const) {
       const { status: ended, stderr } = await wb([...args])
@@ -100,11 +100,11 @@ describe('wb filters', { timeout: 60_000 }, () => {
     expect(made.status).toBe(0)
     expect(withoutSequences(made.text)).toContain('✓ saved filter english of handbook')
     const kept = await inTerminal(here, ['filters', 'delete', 'english', '-k', 'handbook'], {
-      answer: text => (text.includes('to go on') ? 'engl\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'engl\r' : undefined),
     })
     expect(kept.status).toBe(2)
     const gone = await inTerminal(here, ['filters', 'delete', 'english', '-k', 'handbook'], {
-      answer: text => (text.includes('to go on') ? 'english\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'english\r' : undefined),
     })
     expect(gone.status).toBe(0)
     const { items } = await here.call(filters.list, { params: here.handbook.params, query: {} })
@@ -143,15 +143,15 @@ describe('wb kb search', { timeout: 60_000 }, () => {
     expect(await search('--saved', 'german')).toMatchObject({
       status: 0,
       stdout: '',
-      stderr: '  nothing found in handbook (1 document)\n  try it without --saved\n',
+      stderr: '  no results in handbook (1 document)\n  try it without --saved\n',
     })
     expect(await wb(['kb', 'search', '--all', 'refund', '--where', 'lang=fr'])).toMatchObject({
       status: 0,
       stdout: '',
-      stderr: '  nothing found in 2 knowledge bases\n  try it without --where\n',
+      stderr: '  no results in 2 knowledge bases\n  try it without --where\n',
     })
     const several = await wb(['kb', 'search', '--all', 'refund', '--saved', 'german'])
-    expect(several).toMatchObject({ status: 2, stderr: expect.stringContaining('one knowledge base') })
+    expect(several).toMatchObject({ status: 2, stderr: expect.stringContaining('needs a knowledge base') })
   })
 })
 

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { logLine } from '../../src/cli/serve/log-line.ts'
+import { formatLogLine } from '../../src/cli/serve/format-log-line.ts'
 import { principals } from '../../src/contract/principals.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { place } from './wb.ts'
@@ -26,7 +26,7 @@ test('in rescue mode the way out is a command', { timeout }, async () => {
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
   await serve()
   const { stderr } = await wb(['kb', 'list'])
-  expect(stderr).toContain('run wb api POST /setup/restart; wb api GET /setup-status says how it stands')
+  expect(stderr).toContain('run wb api POST /setup/restart. wb api GET /setup-status shows the state.')
 })
 
 test('a refused request is a line to read, and any other line of the log stays as it is', () => {
@@ -40,12 +40,12 @@ test('a refused request is a line to read, and any other line of the log stays a
     reason: 'this runtime is in rescue mode',
     requestId: 'abc',
   }
-  expect(logLine(`${JSON.stringify(request)}\n`)).toBe(
-    '  ! GET /api/v1/workspaces was refused with 503: this runtime is in rescue mode (request abc)',
+  expect(formatLogLine(`${JSON.stringify(request)}\n`)).toBe(
+    '  ! GET /api/v1/workspaces failed with 503: this runtime is in rescue mode (request abc)',
   )
   const broken = JSON.stringify({ ...request, level: 'error' })
-  expect(logLine(`${broken}\n`)).toBe(broken)
-  expect(logLine('no JSON\n')).toBe('no JSON')
+  expect(formatLogLine(`${broken}\n`)).toBe(broken)
+  expect(formatLogLine('no JSON\n')).toBe('no JSON')
 })
 
 test('jobs name their document and knowledge base; a preview says whom nobody knows', {
@@ -62,7 +62,7 @@ test('jobs name their document and knowledge base; a preview says whom nobody kn
     expect(stdout).toMatch(/^knowledge base\thandbook$/m)
   }
   const preview = ['access', 'policy', 'preview', 'team = $principal.team', '--as']
-  expect((await wb([...preview, 'mallory'])).stderr).toContain('does not know mallory')
+  expect((await wb([...preview, 'mallory'])).stderr).toContain('there is no principal mallory in')
   const { items } = await call(workspaces.list, { query: {} })
   const { workspaceId } = items[0]!
   await call(principals.create, { params: { workspaceId }, body: { principalId: 'alice' } })

@@ -1,4 +1,4 @@
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import {
   appendFileSync,
   closeSync,
@@ -14,7 +14,7 @@ import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { cranfield } from '../harness/judged.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place, serveClosed } from './wb.ts'
+import { type Ended, type Place, place, runProgram, serveClosed } from './wb.ts'
 
 const corpus = join(cranfield, 'corpus.jsonl')
 const nothing = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
@@ -43,7 +43,7 @@ describe('a knowledge base that is missing', () => {
     const mistyped = await here.wb(['kb', 'ingest', 'papers', join(tree, 'absent'), '--create'])
     expect(mistyped).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('no knowledge base was made'),
+      stderr: expect.stringContaining('no knowledge base was created'),
     })
     expect((await here.wb(['kb', 'list', '--json'])).stdout).not.toContain('papers')
     expect(await here.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
@@ -52,7 +52,7 @@ describe('a knowledge base that is missing', () => {
   test('a terminal asks', async () => {
     const here = place()
     const tree = files(here, { 'a.md': 'a' })
-    const answer = (text: string) => (text.includes('Make it?') ? 'y\r' : undefined)
+    const answer = (text: string) => (text.includes('Create it?') ? 'y\r' : undefined)
     const screen = await inTerminal(here, ['kb', 'ingest', 'papers', tree], { answer })
     expect(screen.status).toBe(0)
     expect(withoutSequences(screen.text)).toMatch(/✓ 1 added {3}in \d+\.\d s\n {2}wb kb search papers "…"\n/)
@@ -147,7 +147,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
   expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
   const screen = withoutSequences((await inTerminal(here, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
-  expect(screen).toMatch(/it is over 20,000,000 characters; split it\s+\(payload_too_large\)/)
+  expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
 })
 
 test('a name with escapes is shown without them [security rule 16]', async () => {
@@ -155,7 +155,7 @@ test('a name with escapes is shown without them [security rule 16]', async () =>
   const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
   const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
-  expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it holds binary data/)
+  expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
 })
 
 describe('standard input', () => {
@@ -232,7 +232,7 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
     })
     expect(interrupted.status).toBe(130)
     expect(withoutSequences(interrupted.text)).toMatch(
-      /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; type the same/,
+      /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; run the command again/,
     )
     const { added, unchanged, skipped, failed } = summary(
       await here.wb(['kb', 'ingest', 'cran', corpus, '--json']),
@@ -297,7 +297,7 @@ test('where the connection breaks, what was answered is told and the status is 6
   const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
   expect(ended.status).toBe(6)
   expect(summary(ended)).toMatchObject({ ...nothing, added: 1, interrupted: true })
-  expect(ended.stderr).toContain('stopped answering')
+  expect(ended.stderr).toContain('was lost during the ingest')
 })
 
 describe('the error that ends an ingest', () => {
@@ -318,7 +318,7 @@ describe('the error that ends an ingest', () => {
     expect(first).toMatch(/^✗ .*\(forbidden, request \w+\)$/)
     expect(shown.join('\n')).not.toMatch(/nothing to ingest|not confirmed/)
     const command = `"${process.execPath}" "${resolve('bin/run.js')}" "$@" 2>&1`
-    const piped = spawnSync('sh', ['-c', command, 'sh', ...line], { env: viewer.env, encoding: 'utf8' })
+    const piped = await runProgram(viewer, 'sh', ['-c', command, 'sh', ...line])
     expect(piped.status).toBe(3)
     expect(piped.stdout).toMatch(/^ {2}✗ .*\(forbidden, .*\)\n(?: {4}.*\n)+$/)
     const told = await here.wb([...line, '--json'], { env: viewer.env })
@@ -339,7 +339,7 @@ describe('the error that ends an ingest', () => {
     const { status, text } = await inTerminal(here, line)
     expect(status).toBe(6)
     expect(withoutSequences(text)).toMatch(
-      /✗ The runtime stopped answering[\s\S]*✓ 1 added .*\n {2}1 not confirmed; type the same line again/,
+      /✗ The connection to the runtime was lost[\s\S]*✓ 1 added .*\n {2}1 not confirmed; run the command again/,
     )
   })
 })

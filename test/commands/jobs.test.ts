@@ -45,7 +45,7 @@ describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
     expect(JSON.parse(shown.stdout)).toEqual(listed[0])
     expect(await wb(['jobs', 'cancel', jobs[0]!])).toMatchObject({
       status: 0,
-      stderr: `  ${jobs[0]} has ended already: succeeded\n`,
+      stderr: `  ${jobs[0]} has already ended: succeeded\n`,
     })
     const again = await wb(['kb', 'ingest', 'handbook', here.docs, '--async', '--json'])
     expect(JSON.parse(again.stdout)).toMatchObject({ unchanged: 3, added: 0, jobs: [] })
@@ -67,7 +67,10 @@ test('what names no job is said so', { timeout }, async () => {
   await here.serve()
   expect(await here.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
   const none = await here.wb(['jobs', 'show'])
-  expect(none).toMatchObject({ status: 4, stderr: expect.stringMatching(/no job yet \(job_not_found\)/i) })
+  expect(none).toMatchObject({
+    status: 4,
+    stderr: expect.stringMatching(/are no jobs yet \(job_not_found\)/i),
+  })
   expect(await here.wb(['jobs', 'watch', unknown])).toMatchObject({
     status: 4,
     stderr: expect.stringContaining('job_not_found'),

@@ -49,7 +49,7 @@ test('an expression that overflows jq is refused, and nothing else is said', asy
   expect(await place().wb(['version', '--jq', 'def f:[f];f'])).toEqual({
     status: 2,
     stdout: '',
-    stderr: "  ✗ --jq: the expression takes more memory than jq has\n    wb kb list --jq '.[].name'\n",
+    stderr: "  ✗ --jq: the expression needs too much memory\n    wb kb list --jq '.[].name'\n",
   })
 })
 
@@ -130,7 +130,7 @@ test('lists, single objects, tokens, any route and what a server says go through
   expect(await here.wb(['api', 'GET', '/docs', '--jq', '.'])).toMatchObject({
     status: 2,
     stdout: '',
-    stderr: '  ✗ The answer is not JSON\n    leave --jq out\n',
+    stderr: '  ✗ The response is not JSON\n    leave out --jq\n',
   })
   const { text } = await inTerminal(here, ['kb', 'list', '--jq', '.[].name'])
   expect(withoutSequences(text)).toBe('handbook\n')

@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   mkdirSync,
@@ -12,27 +11,34 @@ import { join, resolve } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipboardCommand } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
-import { keyWords } from '../../src/cli/keys/words.ts'
+import { UsageError } from '../../src/cli/errors.ts'
+import { describeScopes } from '../../src/cli/keys/describe-scopes.ts'
 import { isReplaced } from '../../src/cli/shown/key.ts'
-import { ago, due, lasting, momentAhead, momentPast, spanSeconds } from '../../src/cli/terminal/moment.ts'
+import {
+  formatAgo,
+  formatDue,
+  formatLifetime,
+  parseDurationSeconds,
+  parseFutureTime,
+  parsePastTime,
+} from '../../src/cli/terminal/duration.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { place, type Room, roomAt, type Served, serveClosed } from './wb.ts'
+import { place, type Room, roomAt, runProgram, type Served, serveClosed } from './wb.ts'
 
-const anyway = 'read over HTTP what the workspace holds, as every key of it may'
+const anyway = 'read the content of the workspace over HTTP, like every key'
 const trail = 'read the audit trail'
 const change = 'change anything'
 const rule = 'manage keys or access, or delete the workspace'
-const tools = 'have agents call external tools'
+const tools = 'let agents call external tools'
 const documents = 'add, change and delete documents and records'
-const bases = 'make, change and delete knowledge bases and filters'
-const services = 'make, change and delete services and tool servers'
-const agents = 'make, change and delete agents'
-const keys = 'make, rotate and revoke keys'
-const access = 'decide who sees what'
+const bases = 'create, change and delete knowledge bases and filters'
+const services = 'create, change and delete services and MCP servers'
+const agents = 'create, change and delete agents'
+const keys = 'create, rotate and revoke keys'
+const access = 'manage access to documents'
 const workspace = 'delete the workspace'
 const everything = 'change everything: documents, knowledge bases, services and agents'
 const managing = 'manage keys and access, and delete the workspace'
@@ -59,7 +65,7 @@ const words: [scopes: string, may: string[], mayNot: string[]][] = [
 
 describe('what a key may do, in words', () => {
   test.each(words)('%s', (held, may, mayNot) => {
-    expect(keyWords(held.split(' ') as Scope[])).toEqual({ may, mayNot })
+    expect(describeScopes(held.split(' ') as Scope[])).toEqual({ may, mayNot })
   })
 
   test('S2.4-01 S2.4-02: every scope and every role has its words', () => {
@@ -72,8 +78,8 @@ describe('what a key may do, in words', () => {
     fc.assert(
       fc.property(fc.subarray([...scopes], { minLength: 1 }), held => {
         const coarse = held.filter(scope => !held.some(other => scope.startsWith(`${other}:`)))
-        expect(keyWords(held)).toEqual(keyWords(coarse))
-        const { may, mayNot } = keyWords(held)
+        expect(describeScopes(held)).toEqual(describeScopes(coarse))
+        const { may, mayNot } = describeScopes(held)
         expect(may.filter(word => mayNot.includes(word))).toEqual([])
         expect(new Set(may).size).toBe(may.length)
       }),
@@ -147,7 +153,7 @@ describe('when', () => {
     ['2027-01-01T08:00:00Z', '2027-01-01T08:00:00.000Z'],
     ['2027-01-01t08:00:00.5+02:00', '2027-01-01T06:00:00.500Z'],
   ])('%s is %s', (text, iso) => {
-    expect(momentAhead('--expires', text, now)).toBe(iso)
+    expect(parseFutureTime('--expires', text, now)).toBe(iso)
   })
 
   test.each([
@@ -168,13 +174,13 @@ describe('when', () => {
     '2026-03-01',
     '0d',
   ])('%j is no moment that is to come', text => {
-    expect(() => momentAhead('--expires', text, now)).toThrow(UsageError)
+    expect(() => parseFutureTime('--expires', text, now)).toThrow(UsageError)
   })
 
   test('a moment that has passed is so long ago, or a date', () => {
-    expect(momentPast('--since', '1h', now)).toBe('2026-03-01T11:00:00.000Z')
-    expect(momentPast('--since', '2026-02-01', now)).toBe('2026-02-01T00:00:00.000Z')
-    expect(() => momentPast('--since', 'yesterday', now)).toThrow(UsageError)
+    expect(parsePastTime('--since', '1h', now)).toBe('2026-03-01T11:00:00.000Z')
+    expect(parsePastTime('--since', '2026-02-01', now)).toBe('2026-02-01T00:00:00.000Z')
+    expect(() => parsePastTime('--since', 'yesterday', now)).toThrow(UsageError)
   })
 
   test.each([
@@ -183,11 +189,11 @@ describe('when', () => {
     ['24h', 86_400],
     ['30d', 2_592_000],
   ])('a span of %s has %i seconds', (text, seconds) => {
-    expect(spanSeconds('--grace', text, 2_592_000)).toBe(seconds)
+    expect(parseDurationSeconds('--grace', text, 2_592_000)).toBe(seconds)
   })
 
   test.each(['31d', '24', '', 'never'])('%j is no grace', text => {
-    expect(() => spanSeconds('--grace', text, 2_592_000)).toThrow(UsageError)
+    expect(() => parseDurationSeconds('--grace', text, 2_592_000)).toThrow(UsageError)
   })
 
   test.each([
@@ -199,7 +205,7 @@ describe('when', () => {
     [90 * 86_400_000, '2026-05-30'],
     [-5_000, '5 s ago'],
   ])('what is due in %i ms is due %s', (ms, text) => {
-    expect(due(now + ms, now)).toBe(text)
+    expect(formatDue(now + ms, now)).toBe(text)
   })
 
   test.each([
@@ -209,11 +215,11 @@ describe('when', () => {
     [3_000, 'for 3 s'],
     [90 * 86_400_000, 'until 2026-05-30'],
   ])('what ends in %j ms works %s', (ms, text) => {
-    expect(lasting(ms === null ? null : new Date(now + ms).toISOString(), now)).toBe(text)
+    expect(formatLifetime(ms === null ? null : new Date(now + ms).toISOString(), now)).toBe(text)
   })
 
   test('what is no time is a dash', () => {
-    expect([due(Number.NaN, now), ago(Number.NaN, now)]).toEqual(['–', '–'])
+    expect([formatDue(Number.NaN, now), formatAgo(Number.NaN, now)]).toEqual(['–', '–'])
   })
 })
 
@@ -232,7 +238,7 @@ const room = () => roomAt(shared, server)
 async function minted(
   { call, workspaceId }: Room,
   label: string,
-  fields: Partial<Request<typeof apiKeys.create>['body']> = {},
+  fields: Partial<ClientRequest<typeof apiKeys.create>['body']> = {},
 ): Promise<{ key: ApiKey; plaintext: string }> {
   return call(apiKeys.create, { params: { workspaceId }, body: { label, ...fields } })
 }
@@ -264,9 +270,9 @@ describe('wb keys', () => {
       status: 0,
       stdout: expect.stringMatching(new RegExp(`${token.source.replace('$', '')}\\n$`)),
       stderr: [
-        '  key ci of workspace demo; its token is shown this once',
+        '  key ci of workspace demo; its token is shown only once',
         '    may      read everything',
-        '    may not  change anything; manage keys or access, or delete the workspace; have agents call external tools',
+        '    may not  change anything; manage keys or access, or delete the workspace; let agents call external tools',
         '    works    until it is revoked',
         '    use      WB_API_KEY=… wb kb list',
         '',
@@ -294,9 +300,9 @@ describe('wb keys', () => {
   test('on a data directory without a workspace one is made; a runtime that looks at no keys is said to', async () => {
     const { wb } = place()
     const { stderr } = await wb(['keys', 'create', 'first'])
-    expect(stderr).toMatch(/^ {2}✓ made workspace default\n/)
+    expect(stderr).toMatch(/^ {2}✓ created workspace default\n/)
     expect(stderr).toMatch(
-      /\n {2}! as configured here, keys are not checked; auth.mode apiKey or any checks them\n$/,
+      /\n {2}! this configuration does not accept API keys; set auth.mode to apiKey or any\n$/,
     )
   })
 
@@ -312,9 +318,7 @@ describe('wb keys', () => {
     const old = await minted(here, 'ci', { expiresAt: new Date(Date.now() + 1_000).toISOString() })
     await expect.poll(() => isTaken(here, old.plaintext)).toBe(false)
     const { stderr } = await here.wb(['kb', 'list'], { env: { WB_API_KEY: old.plaintext } })
-    expect(stderr).toContain(
-      `    wb keys rotate ${old.key.prefix}    makes its successor, by who manages keys\n`,
-    )
+    expect(stderr).toContain(`    wb keys rotate ${old.key.prefix}    replaces it, if you may manage keys\n`)
   })
 
   test('a named runtime stands in the line to type, and quiet there is the token only', async () => {
@@ -355,7 +359,7 @@ describe('wb keys', () => {
     expect(second).toMatch(token)
     expect(rotated.stderr).toMatch(
       new RegExp(
-        `^  key ci of workspace ${here.workspace}; its token is shown this once\\n[^]*    before   ${first.key.prefix} works for 1 h\\n$`,
+        `^  key ci of workspace ${here.workspace}; its token is shown only once\\n[^]*    before   ${first.key.prefix} works for 1 h\\n$`,
       ),
     )
     for (const key of [first.plaintext, second]) expect(await isTaken(here, key)).toBe(true)
@@ -372,12 +376,12 @@ describe('wb keys', () => {
     const first = (await minted(here, 'ci')).key.prefix
     const { stdout, stderr } = await here.wb(['keys', 'create', 'ci'])
     const second = prefixOf(stdout.trimEnd())
-    expect(stderr).toContain(`\n  ! another key named ci works: ${first}\n`)
+    expect(stderr).toContain(`\n  ! another active key is named ci: ${first}\n`)
     const both = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(both).toMatchObject({ status: 2, stdout: '' })
     expect(both.stderr).toMatch(
       new RegExp(
-        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys revoke ${first}    made (?:now|\\d s ago)\\n    wb keys revoke ${second}    made (?:now|\\d s ago)\\n$`,
+        `^  ✗ 2 keys are named "ci"; use a prefix\\n    wb keys revoke ${first}    created (?:now|\\d s ago)\\n    wb keys revoke ${second}    created (?:now|\\d s ago)\\n$`,
       ),
     )
   })
@@ -389,7 +393,9 @@ describe('wb keys', () => {
     const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(status).toBe(0)
     expect(stderr).toMatch(
-      new RegExp(`\\n  ! ${prefix}, which it replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`),
+      new RegExp(
+        `\\n  ! ${prefix}, which this key replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`,
+      ),
     )
   })
 
@@ -407,7 +413,7 @@ describe('wb keys', () => {
     expect(await here.wb(['keys', 'revoke', 'ci'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ This revokes ${used}\n    add --yes to go on without being asked\n`,
+      stderr: `  ✗ This revokes ${used}\n    add --yes to skip the confirmation\n`,
     })
     expect(await here.wb(['keys', 'revoke', 'ci', '--yes'])).toEqual({
       status: 0,
@@ -418,7 +424,7 @@ describe('wb keys', () => {
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       new RegExp(
-        `The key was revoked [^]*    the runtime at ${server.url} does not accept the key ${key.prefix} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${key.prefix}, by who manages keys\\n`,
+        `The key was revoked [^]*    the runtime at ${server.url} does not accept the key ${key.prefix} in WB_API_KEY\\n[^]*    wb keys create NAME    creates a key to replace ${key.prefix}, if you may manage keys\\n`,
       ),
     )
     expect((await here.wb(['keys', 'list'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
@@ -430,12 +436,12 @@ describe('wb keys', () => {
         status: 4,
         stdout: '',
         stderr: expect.stringMatching(
-          new RegExp(`^  ✗ Key ci \\(${key.prefix}\\) was revoked (just now|\\d s ago) already `),
+          new RegExp(`^  ✗ Key ci \\(${key.prefix}\\) was already revoked (just now|\\d s ago) `),
         ),
       })
   })
 
-  test('a key goes by label, prefix or id; of one label the one that works is meant', async () => {
+  test('a key goes by label, prefix or ID; of one label the one that works is meant', async () => {
     const here = await room()
     const { workspaceId, keyId: oldId, prefix: old } = (await minted(here, 'ci')).key
     await here.call(apiKeys.revoke, { params: { workspaceId, keyId: oldId } })
@@ -453,7 +459,7 @@ describe('wb keys', () => {
     expect(await here.wb(['keys', 'show', plaintext])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ A token is a secret, and no name\n    wb keys show ${key.prefix}    names the key of that token\n`,
+      stderr: `  ✗ A key cannot be selected by its token\n    wb keys show ${key.prefix}    selects the key of that token\n`,
     })
   })
 
@@ -490,7 +496,7 @@ describe('where a token goes', () => {
     expect(await here.wb(create)).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ "${path}" exists already\n    add --force to replace it\n`,
+      stderr: `  ✗ "${path}" already exists\n    add --force to replace it\n`,
     })
     chmodSync(path, 0o644)
     const replaced = await here.wb([...create, '--force', '--json'])
@@ -525,7 +531,7 @@ describe('where a token goes', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ There is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)\n    --write FILE    writes the token to a file that you alone can read\n',
+        '  ✗ No clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)\n    --write FILE    writes the token to a file that only you can read\n',
     })
     const copied = join(here.home, 'copied')
     const program = join(here.home, 'xclip')
@@ -544,7 +550,7 @@ describe('where a token goes', () => {
     const failed = await here.wb(['keys', 'create', 'lost', '--copy'], { env })
     expect(failed).toMatchObject({ status: 1, stdout: '' })
     expect(failed.stderr).toMatch(
-      /^ {2}✗ Key lost was made, and its token did not arrive in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then make another\n$/,
+      /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then create another\n$/,
     )
   })
 
@@ -561,26 +567,23 @@ describe('where a token goes', () => {
   })
 
   test.each([
-    ['>/dev/null', 2, /^ {2}✗ Stdout leads nowhere, and the token is shown once\n {4}--write FILE/],
-    ['>&-', 2, /^ {2}✗ Stdout leads nowhere/],
+    ['>/dev/null', 2, /^ {2}✗ Stdout is discarded, and the token is shown only once\n {4}--write FILE/],
+    ['>&-', 2, /^ {2}✗ Stdout is discarded/],
     [
       '>/dev/full',
       1,
-      /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(ENOSPC\)\n {4}wb keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(ENOSPC\)\n {4}wb keys revoke /,
     ],
     [
       '| true',
       1,
-      /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(EPIPE\)\n {4}wb keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}wb keys revoke /,
     ],
   ])('nothing is lost in silence: %s', async (redirection, status, words) => {
     const here = await room()
     const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci ${redirection}; exit \${PIPESTATUS[0]}`
-    const ended = spawnSync('bash', ['-c', run], { env: here.env, cwd: here.home, encoding: 'utf8' })
-    expect({ status: ended.status, stderr: ended.stderr }).toEqual({
-      status,
-      stderr: expect.stringMatching(words),
-    })
+    const { stdout: _, ...ended } = await runProgram(here, 'bash', ['-c', run])
+    expect(ended).toEqual({ status, stderr: expect.stringMatching(words) })
     expect(await keysOf(here)).toHaveLength(status === 2 ? 0 : 1)
   })
 })
@@ -597,13 +600,13 @@ describe('in a terminal', { timeout: 60_000 }, () => {
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
     )
     const mistyped = await inTerminal(here, ['keys', 'revoke', 'ci'], {
-      answer: text => (text.includes('to go on') ? 'c\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'c\r' : undefined),
     })
     expect(mistyped.status).toBe(2)
     expect(withoutSequences(mistyped.text)).toContain('"c" is not "ci"; nothing was revoked')
     expect(withoutSequences(mistyped.text)).not.toMatch(/✔|--help/)
     const typed = await inTerminal(here, ['keys', 'revoke', 'ci'], {
-      answer: text => (text.includes('to go on') ? 'ci\r' : undefined),
+      answer: text => (text.includes('to confirm') ? 'ci\r' : undefined),
     })
     expect(typed.status).toBe(0)
     expect(withoutSequences(typed.text)).toMatch(/✓ revoked key ci \(/)

@@ -29,7 +29,7 @@ test('install says that the runtime requires a key and how each client passes it
   const { install, key, home, wb } = await closed()
   const plain = await install()
   expect(plain.stdout).not.toContain('WB_API_KEY')
-  expect(plain.stderr).toContain('the runtime requires a key, and the entry holds none')
+  expect(plain.stderr).toContain('the runtime requires a key, and the entry contains none')
   expect(plain.stderr).toContain('wb login --with-token < KEY_FILE')
   expect((await install('claude-desktop')).stderr).toContain('wb mcp install claude-desktop --include-key')
 
@@ -51,7 +51,7 @@ test('install says that the runtime requires a key and how each client passes it
   const reference = { WB_API_KEY: expect.stringMatching(/^\$\{input:workbase-api-key\}$/) }
   expect(inputs).toMatchObject([other, { id: 'workbase-api-key', password: true }])
   expect(servers['workbase-demo'].env).toEqual(reference)
-  expect((await install('vscode', '--write', '--yes')).stderr).toContain('has it already')
+  expect((await install('vscode', '--write', '--yes')).stderr).toContain('already contains the entry')
 
   const login = await wb(['login', '--with-token'], { input: key })
   expect(login).toMatchObject({ status: 0 })

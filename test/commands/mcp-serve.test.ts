@@ -95,7 +95,7 @@ test('a client stays connected while wb serve starts, moves to another port and 
   const [{ workspaceId }] = JSON.parse(stdout) as [{ workspaceId: string }]
   await baseOf(client)
   for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
-    const server = await here.serve()
+    const server = await here.spawnServe()
     await baseOf(client)
     const { entries } = await server.call(connect.traffic, { params: { workspaceId }, query: {} })
     expect(entries).toHaveLength(1)
@@ -140,7 +140,7 @@ test('what is no message is told so; the end of stdin ends it when all is answer
   expect(answered).toHaveLength(4)
 })
 
-test('Ctrl-C ends it', async () => {
+test('Ctrl-C to stop', async () => {
   const { child, ended, answers } = raw(await notes())
   const told = new Promise(done => child.stdout.once('data', done))
   child.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n')
@@ -176,7 +176,10 @@ test('install prints the entry of a client, and writes it beside what stands the
     mcpServers: { ...other.mcpServers, 'workbase-demo': entry },
   })
   expect(written).not.toContain('secret')
-  expect(await wb(install)).toMatchObject({ status: 0, stderr: expect.stringContaining('has it already') })
+  expect(await wb(install)).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining('already contains the entry'),
+  })
   writeFileSync(path, '{ // mine\n}')
   expect(await wb([...install, '--yes'])).toMatchObject({ status: 2 })
   expect(statSync(path).size).toBe(11)

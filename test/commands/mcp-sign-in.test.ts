@@ -73,7 +73,7 @@ test('a person signs in to an MCP server in a browser, uses it, and signs out', 
   expect([before.status, before.stderr]).toEqual([1, expect.stringContaining(loginLine)])
   const ended = await login(room, [], async page => {
     const { status, text } = await drive(page, { login: 'ann' })
-    expect([status, text]).toEqual([200, expect.stringContaining('returned to the command line')])
+    expect([status, text]).toEqual([200, expect.stringContaining('continues in your terminal')])
     return undefined
   })
   expect([ended.status, ended.stderr]).toEqual([0, expect.stringMatching(/✓ signed in to issues\n$/)])
@@ -96,9 +96,9 @@ test.each([
     'an address of another sign-in',
     'http://127.0.0.1:1/callback?state=other&code=one\n',
     2,
-    'not that of this sign-in',
+    'belongs to another sign-in',
   ],
-  ['no address', 'hello\n', 2, 'not an address'],
+  ['no address', 'hello\n', 2, 'not a valid address'],
   ['nothing', '', 2, 'address was given on stdin'],
 ])(
   '%s is refused with the line that starts again',

@@ -37,7 +37,7 @@ test('MCP servers are added, listed, shown, changed and removed by name', { time
     stdout: expect.stringMatching(/^[0-9a-f-]{36}\n$/),
     stderr: [
       '  wb services allow env:TOOLS_KEY --host 127.0.0.1:9',
-      '    lets it use that secret, if it may not yet',
+      '    allows it, unless it is already allowed',
       '  wb mcp servers test tools',
       '',
     ].join('\n'),
@@ -81,7 +81,9 @@ test('a test lists the tools, or says what stands in the way and ends with 1', {
   await added(here, 'gone', nowhere)
   const failed = await wb(servers('test', 'gone'))
   expect(failed).toMatchObject({ status: 1, stderr: expect.stringContaining('cannot be reached') })
-  expect(failed.stderr).toContain('    wb mcp servers update gone --address URL    where it is now\n')
+  expect(failed.stderr).toContain(
+    '    wb mcp servers update gone --address URL    if its address has changed\n',
+  )
   const json = await wb(servers('test', 'gone', '--json'))
   expect(json.status).toBe(1)
   expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, error: { code: 'unreachable' } })
@@ -107,7 +109,7 @@ test('in a terminal what is missing is asked for, the release is offered, and re
   expect({ status: made.status, left: answers }).toEqual({ status: 0, left: [] })
   expect(await serversOf(here)).toMatchObject([{ label: 'tools', url: nowhere }])
   const removed = await inTerminal(here, servers('remove', 'tools'), {
-    answer: text => (/Type tools to go on/.test(withoutSequences(text)) ? 'tools\r' : undefined),
+    answer: text => (/Type tools to confirm/.test(withoutSequences(text)) ? 'tools\r' : undefined),
   })
   expect(removed.status).toBe(0)
   expect(await serversOf(here)).toEqual([])
@@ -134,7 +136,7 @@ test('what waits is told where servers and tools are listed; a review lists it a
     ].join('\n'),
   )
   await added(here, 'gone', nowhere)
-  const stderr = '  1 tool of tools waits for a review:\n    wb mcp servers review tools\n'
+  const stderr = '  1 tool of tools waits for review:\n    wb mcp servers review tools\n'
   expect(await wb(servers('list'))).toMatchObject({ status: 0, stderr })
   expect(await wb(['agents', 'tools'])).toMatchObject({ status: 0, stderr })
   expect(await wb(servers('test', 'tools'))).toEqual({ status: 0, stdout: 'add\tyes\nlook\tno\n', stderr })
@@ -180,8 +182,8 @@ test('servers that the configuration declares are listed for the workspaces that
   expect(existsSync(ran)).toBe(false)
   declare({ ...notes, command: 'no-such-program' }, { id: 'gone', command: './gone' })
   expect(await checks()).toEqual([
-    'mcp\twarning\tnotes of mcp.stdioServers: there is no program no-such-program\twb config show',
-    'mcp\twarning\tgone of mcp.stdioServers: there is no program ./gone\twb config show',
+    'mcp\twarning\tnotes of mcp.stdioServers: program no-such-program not found\twb config show',
+    'mcp\twarning\tgone of mcp.stdioServers: program ./gone not found\twb config show',
   ])
   declare()
   expect(await checks()).toEqual([])

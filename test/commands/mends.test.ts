@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createTlsServer } from 'node:https'
@@ -6,7 +5,7 @@ import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { signIn, signInStage } from './sign-in.ts'
-import { type Place, place } from './wb.ts'
+import { type Place, place, runProgram } from './wb.ts'
 
 const shared = place(afterAll)
 const keyFile = join(shared.home, 'ci.key')
@@ -36,12 +35,8 @@ function lastLine(said: string): string {
 }
 
 /** Type a line as it stands, the file of the key in its place. */
-function typed({ env, home }: Place, line: string): number | null {
-  const { status } = spawnSync('bash', ['-c', line.replace('KEY_FILE', keyFile)], {
-    cwd: home,
-    env,
-    encoding: 'utf8',
-  })
+async function typed(here: Place, line: string): Promise<number | null> {
+  const { status } = await runProgram(here, 'bash', ['-c', line.replace('KEY_FILE', keyFile)])
   return status
 }
 
@@ -58,7 +53,7 @@ test('signed out, and a login in CI: the line that is named last signs in', asyn
   expect(line).toBe(`wb login ${url}`)
   const inCi = await here.wb(line.split(' ').slice(1), { env: { CI: 'true' } })
   expect([inCi.status, isOneScreen(inCi.stderr)]).toEqual([2, true])
-  expect(typed(here, lastLine(inCi.stderr))).toBe(0)
+  expect(await typed(here, lastLine(inCi.stderr))).toBe(0)
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
 })
 
@@ -69,7 +64,7 @@ test('a wrong address, and no keychain: the line that is named last signs in', a
   const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
   const none = await here.wb(lastLine(wrong.stderr).split(' ').slice(1), { env, input: 'x' })
   expect([none.status, isOneScreen(none.stderr)]).toEqual([3, true])
-  expect(typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`)).toBe(0)
+  expect(await typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`)).toBe(0)
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
 })
 
@@ -102,8 +97,7 @@ test('if the server of a profile has stopped, the error suggests commands that w
   await here.wb(['workspaces', 'create', 'mine'])
   const server = await here.serve()
   await here.wb(['login', server.url])
-  server.process.kill('SIGTERM')
-  await server.ended
+  await server.stop()
   const gone = await here.wb(['workspaces', 'list'])
   const onward = 'wb profiles add here && wb profiles use here'
   expect([gone.status, gone.stderr.split('\n').slice(2, 4)]).toEqual([
@@ -124,7 +118,7 @@ test('if the server of a profile has stopped, the error suggests commands that w
       "\n    use --local instead of --profile default for this machine's data directory",
     ),
   ])
-  expect(typed(here, onward)).toBe(0)
+  expect(await typed(here, onward)).toBe(0)
   expect((await here.wb(['workspaces', 'list'])).stdout).toBe(once.stdout)
 })
 
@@ -180,7 +174,7 @@ test('http where https is spoken is told as such, and the line named last goes t
   onTestFinished(() => void server.close())
   const address = `localhost:${(server.address() as AddressInfo).port}`
   const login = await wb(['login', `http://${address}`])
-  expect([login.status, login.stderr]).toEqual([6, expect.stringContaining('it speaks https, not http\n')])
+  expect([login.status, login.stderr]).toEqual([6, expect.stringContaining('it uses https, not http\n')])
   expect(lastLine(login.stderr)).toBe(`wb login https://${address}`)
   const list = await wb(['workspaces', 'list', '--url', `http://${address}`])
   const line = lastLine(list.stderr)
@@ -194,8 +188,8 @@ test('unencrypted to another machine: encrypted is the line named last, and no s
   const login = await wb(['login', 'http://wb.invalid/', '--profile', 'work'])
   expect(login.stderr).toBe(
     [
-      '  ✗ A login would travel unencrypted to http://wb.invalid',
-      '    wb login http://wb.invalid --profile work --insecure-http    if you trust every network on the way',
+      '  ✗ A login would be sent unencrypted to http://wb.invalid',
+      '    wb login http://wb.invalid --profile work --insecure-http    if you trust the network',
       '    wb login https://wb.invalid --profile work\n',
     ].join('\n'),
   )

@@ -61,7 +61,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     const here = place()
     expect(await here.wb(['keys', 'create', 'ci'])).toMatchObject({ status: 0 })
     const { status, text } = await inTerminal(here, ['keys', 'revoke'], {
-      answer: answers(['Which key?', '\r'], ['to go on:', 'ci\r']),
+      answer: answers(['Which key?', '\r'], ['to confirm:', 'ci\r']),
     })
     expect(status).toBe(0)
     expect(withoutSequences(text)).toMatch(/Which key\?[\s\S]*ci \([a-z0-9]{12}\)/)
@@ -87,7 +87,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
         ['Which knowledge base?', `${down}\r`],
         ['NAME (', 'notes\r'],
         ['Which file or folder?', `${here.home}/nothing\r`],
-        ['Make it?', 'n\r'],
+        ['Create it?', 'n\r'],
       ),
     })
     expect(status).toBe(4)
@@ -134,9 +134,9 @@ describe('one more of a name', { timeout }, () => {
     expect(second).toMatchObject({ status: 0, stderr: expect.stringMatching(/! another .* is named twin/) })
     expect(second.stdout).not.toBe(first.stdout)
     const declined = await inTerminal(here, words, {
-      answer: answers(['make a second one?', 'n\r']),
+      answer: answers(['create a second one?', 'n\r']),
     })
     expect(declined.status).toBe(2)
-    expect(withoutSequences(declined.text)).toContain('Nothing was made')
+    expect(withoutSequences(declined.text)).toContain('Nothing was created')
   })
 })

@@ -12,12 +12,12 @@ const unknown = `wb_live_abcdefghijkl_${'z'.repeat(32)}`
 const request = 'request [0-9A-Z]{26}'
 const ownNext = [
   '    add --as-operator to act as the owner of the data directory',
-  '    wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
+  '    wb keys create NAME --role admin --as-operator    creates a key for WB_API_KEY',
   '',
 ].join('\n')
 const namedNext = [
-  '    wb keys create NAME    makes a key, for who may',
-  '    WB_API_KEY=… in the environment says who you are, and so does',
+  '    wb keys create NAME    creates a key, if you may manage keys',
+  '    set WB_API_KEY=… to authenticate, or sign in:',
   '    wb login http://127.0.0.1:\\d+',
   '',
 ].join('\n')
@@ -94,13 +94,13 @@ describe('the operator [security rule 8]', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ --as-operator works on a data directory in this process, and --url names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are\n    leave --url out\n',
+        '  ✗ --as-operator works on a data directory of this machine, but --url selects http://127.0.0.1:1\n    to authenticate over HTTP, sign in or set WB_API_KEY\n    leave out --url\n',
     })
     const env = { WB_URL: 'http://127.0.0.1:1' }
     expect(await wb(['kb', 'list', '--as-operator'], { env })).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ --as-operator works on a data directory in this process, and WB_URL names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are\n    --data-dir ${dataDir}    is the one of this machine\n`,
+      stderr: `  ✗ --as-operator works on a data directory of this machine, but WB_URL selects http://127.0.0.1:1\n    to authenticate over HTTP, sign in or set WB_API_KEY\n    --data-dir ${dataDir}    selects the one of this machine\n`,
     })
     const closer = await wb(['workspaces', 'list', '--as-operator', '--data-dir', dataDir], { env })
     expect(closer.status).toBe(0)
@@ -108,7 +108,7 @@ describe('the operator [security rule 8]', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ Serve answers every caller by the configuration, and takes no --as-operator\n    wb serve --help\n',
+        '  ✗ Wb serve authenticates callers by its configuration and does not accept --as-operator\n    wb serve --help\n',
     })
   })
 
@@ -145,7 +145,7 @@ describe('who is sent to the identity provider [security rule 8]', () => {
     const key = await here.wb(['workspaces', 'list', '--url', here.url], { env })
     expect(key.status).toBe(3)
     expect(key.stderr).toMatch(
-      new RegExp(`    API keys are not looked at here \\(auth.mode oidc\\)\\n${takes(here.url)}$`),
+      new RegExp(`    this runtime does not accept API keys \\(auth.mode oidc\\)\\n${takes(here.url)}$`),
     )
   })
 
@@ -168,7 +168,7 @@ describe('who is bound to workspaces', () => {
       status: 4,
       stdout: '',
       stderr:
-        '  ✗ No workspace is named "other"; this key (ci) enters workspace demo only (workspace_not_found)\n    wb workspaces list\n',
+        '  ✗ No workspace is named "other"; this key (ci) has access to workspace demo only (workspace_not_found)\n    wb workspaces list\n',
     })
   })
 
@@ -183,7 +183,7 @@ describe('who is bound to workspaces', () => {
     onTestFinished(() => void server.close())
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const why =
-      'you are signed in as dave, and may enter no workspace; the claim of the token that names workspaces (wb_workspace_scopes) is missing or empty'
+      'you are signed in as dave, but you have no access to any workspace: the claim wb_workspace_scopes of your token is missing or empty'
     for (const command of ['list', 'create'])
       expect(await wb(['kb', command, ...(command === 'create' ? ['x'] : []), '--url', url])).toEqual({
         status: 4,

@@ -65,7 +65,7 @@ function withClipboard({ home, env }: Place): string {
 test('a whole session: choose, type, open, rank otherwise, copy, resize, leave', { timeout }, async () => {
   const here = withDocuments()
   const { wb, home } = here
-  const { url, process: server } = await here.serve()
+  const { url, process: server } = await here.spawnServe()
   await wb(['kb', 'create', 'empty'])
   await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { sessionVariables } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from './wb.ts'
 
@@ -143,41 +143,33 @@ describe('the command line', () => {
   })
 
   test.each([
-    [
-      ['kb', 'lst'],
-      2,
-      '  ✗ There is no command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n',
-    ],
+    [['kb', 'lst'], 2, '  ✗ Unknown command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n'],
     [
       ['--url', 'http://127.0.0.1:9', 'kb', 'show', 'my notes'],
       2,
-      '  ✗ --url comes after the command\n    wb kb show "my notes" --url http://127.0.0.1:9\n    wb --help\n',
+      '  ✗ Put --url after the command\n    wb kb show "my notes" --url http://127.0.0.1:9\n    wb --help\n',
     ],
-    [['--json'], 2, '  ✗ --json comes after the command\n    wb kb list --json\n    wb --help\n'],
-    [['serv'], 2, '  ✗ There is no command "wb serv"\n    did you mean wb serve?\n    wb --help\n'],
-    [['kb', 'list', '--bogus'], 2, '  ✗ There is no flag --bogus\n    wb kb list --help\n'],
+    [['--json'], 2, '  ✗ Put --json after the command\n    wb kb list --json\n    wb --help\n'],
+    [['serv'], 2, '  ✗ Unknown command "wb serv"\n    did you mean wb serve?\n    wb --help\n'],
+    [['kb', 'list', '--bogus'], 2, '  ✗ Unknown flag --bogus\n    wb kb list --help\n'],
     [
       ['kb', 'list', '--limt', '3'],
       2,
-      '  ✗ There is no flag --limt\n    did you mean --limit?\n    wb kb list --help\n',
+      '  ✗ Unknown flag --limt\n    did you mean --limit?\n    wb kb list --help\n',
     ],
-    [['serch', 'x'], 2, '  ✗ There is no command "wb serch"\n    did you mean wb search?\n    wb --help\n'],
-    [
-      ['ingst', 'x'],
-      2,
-      '  ✗ There is no command "wb ingst"\n    did you mean wb kb ingest?\n    wb --help\n',
-    ],
-    [['workspaces', 'use'], 2, '  ✗ NAME is missing: name or id\n    wb workspaces use --help\n'],
+    [['serch', 'x'], 2, '  ✗ Unknown command "wb serch"\n    did you mean wb search?\n    wb --help\n'],
+    [['ingst', 'x'], 2, '  ✗ Unknown command "wb ingst"\n    did you mean wb kb ingest?\n    wb --help\n'],
+    [['workspaces', 'use'], 2, '  ✗ NAME is missing: name or ID\n    wb workspaces use --help\n'],
     [['kb', 'list', 'a', 'b'], 2, '  ✗ Unexpected arguments: a, b\n    wb kb list --help\n'],
     [
       ['kb', 'search', 'where', 'is', 'it'],
       2,
-      '  ✗ A question of several words stands in quotes\n    wb kb search "where is it"\n    wb kb search where "is it"\n',
+      '  ✗ Put a question of several words in quotes\n    wb kb search "where is it"\n    wb kb search where "is it"\n',
     ],
     [
       ['kb', 'search'],
       2,
-      '  ✗ QUESTION is missing: what to ask, in words or a sentence\n    wb kb search --help\n',
+      '  ✗ QUESTION is missing: question, in words or a sentence\n    wb kb search --help\n',
     ],
     [
       ['serve', '--https-cert', 'a', '--https-key', 'b'],
@@ -202,12 +194,12 @@ describe('the command line', () => {
     [
       ['kb', 'list', '--url', 'http://127.0.0.1:1'],
       6,
-      '  ✗ No runtime answers at http://127.0.0.1:1: nothing listens there\n    Check the address (--url, WB_URL), or start a runtime there.\n    wb serve --port 1\n',
+      '  ✗ No runtime responds at http://127.0.0.1:1: connection refused\n    Check the address (--url, WB_URL), or start a runtime there.\n    wb serve --port 1\n',
     ],
     [
       ['api', 'POST', '/x', '-d', '@nofile'],
       2,
-      '  ✗ "nofile" cannot be read: there is no such file\n    wb api --help\n',
+      '  ✗ "nofile" cannot be read: file not found\n    wb api --help\n',
     ],
   ])('wb %j ends with %i', async (args, status, stderr) => {
     expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })
@@ -220,7 +212,7 @@ describe('the command line', () => {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
     const { status, stderr } = await place().wb(['kb', 'list', '--url', url])
     expect(status).toBe(6)
-    expect(stderr).toContain('but not as a Workbase runtime does\n')
+    expect(stderr).toContain('but is not a Workbase runtime\n')
     expect(stderr.trimEnd().split('\n').at(-1)).toBe(`    wb doctor --url ${url}`)
   })
 
@@ -235,7 +227,7 @@ describe('the command line', () => {
   test('explains a code without a runtime', async () => {
     const { wb } = place()
     expect((await wb(['explain', 'kb-name-taken'])).stdout).toBe(
-      'code\tkb_name_taken\nhttp status\t409\nexit status\t5\nwhat to do\tChoose another name; names are unique in a workspace.\ndocs\tdocs/errors.md#kb-name-taken\n',
+      'code\tkb_name_taken\nhttp status\t409\nexit status\t5\nwhat to do\tChoose another name. Names are unique in a workspace.\ndocs\tdocs/errors.md#kb-name-taken\n',
     )
     const all = JSON.parse((await wb(['explain', '--json'])).stdout) as { code: string }[]
     expect(all.map(({ code }) => code)).toContain('workspace_not_found')
@@ -246,7 +238,7 @@ describe('the command line', () => {
     expect(await wb(['config', 'path'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  no configuration file; every key has its default\n',
+      stderr: '  no configuration file; all keys have their default values\n',
     })
     const shown = JSON.parse((await wb(['config', 'show', '--json'])).stdout) as object[]
     expect(shown).toContainEqual({ key: 'runtime.port', value: 8787, source: 'default' })

@@ -81,7 +81,7 @@ test('a login is sent to no other runtime than its own, also not to one that is 
 test('the only profile is removed by the line that is named', async () => {
   const { wb } = place()
   const first = await wb(['profiles', 'remove', 'default'])
-  expect([first.status, first.stderr]).toEqual([2, expect.stringContaining('\n    wb logout    forgets')])
+  expect([first.status, first.stderr]).toEqual([2, expect.stringContaining('\n    wb logout    removes')])
   await wb(['profiles', 'rename', 'default', 'home'])
   const { stderr } = await wb(['profiles', 'remove', 'home', '--yes'])
   const lines = stderr.trim().split('\n').at(-1)!.trim().split(' && ')
@@ -108,12 +108,10 @@ test('names are case-sensitive, and a name that differs only in case is refused'
     const { status, stderr } = await wb(words, { input: keys[0] })
     expect([status, stderr]).toEqual([
       2,
-      expect.stringMatching(
-        /There is a profile named Prod already; (prod|PROD) differs from it only in case/,
-      ),
+      expect.stringMatching(/A profile named Prod already exists; (prod|PROD) differs from it only in case/),
     ])
   }
-  expect((await wb(['profiles', 'use', 'Prod'])).stderr).toBe('  ✓ Prod is used from now on\n')
+  expect((await wb(['profiles', 'use', 'Prod'])).stderr).toBe('  ✓ switched to profile Prod\n')
   expect((await wb(['profiles', 'rename', 'Prod', 'prod'])).status).toBe(0)
   const { stderr } = await wb(['profiles', 'remove', 'prod', '--yes'])
   expect(stderr).toContain('✗ Profile prod is in use\n')
@@ -131,13 +129,11 @@ test('names that could be taken for something else, twins and files that are non
   expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('There is no profile')])
   expect((await here.wb(['profiles', 'add', '__proto__'])).status).toBe(0)
   expect((await here.wb(['profiles', 'list', '--json'])).stdout).toContain('"name":"__proto__"')
-  expect((await here.wb(['profiles', 'add', 'work'])).stderr).toContain(
-    'There is a profile named work already',
-  )
+  expect((await here.wb(['profiles', 'add', 'work'])).stderr).toContain('A profile named work already exists')
   const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
   mkdirSync(folder, { recursive: true })
   writeFileSync(join(folder, 'profiles.json'), '{"profiles": ')
   const broken = await here.wb(['profiles', 'add', 'other'])
-  expect([broken.status, broken.stderr]).toEqual([2, expect.stringContaining('is no file of profiles')])
+  expect([broken.status, broken.stderr]).toEqual([2, expect.stringContaining('is not a valid profiles file')])
   expect(readFileSync(join(folder, 'profiles.json'), 'utf8')).toBe('{"profiles": ')
 })

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { nameAfter } from '../../src/cli/quickstart/plan.ts'
+import { nameFromPath } from '../../src/cli/quickstart/plan.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 
@@ -23,6 +23,12 @@ test('from nothing to a cited answer over the shipped documents, and again witho
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)
   expect(first).toMatch(/\[1\] {2}Storage › .* ▮▮▮▮▮\n/)
+  // Passages are prose. In a row of a table, ` · ` separates the cells, as in the line of a citation.
+  expect(first.split('\n').filter(line => line.startsWith('     ') && / · /.test(line))).toEqual([
+    expect.stringMatching(/ · chunk \d+ · /),
+    expect.stringMatching(/ · chunk \d+ · /),
+    expect.stringMatching(/ · chunk \d+ · /),
+  ])
   expect(first).toMatch(/ {2}Next\n {4}.* kb ingest handbook\b/)
   const again = await here.wb(['quickstart'])
   expect(again.status).toBe(0)
@@ -154,21 +160,16 @@ test('an empty folder has the shipped documents stand in, and says so', async ()
   const path = folder(here.home, 'empty', {})
   const { stderr, status } = await here.wb(['quickstart', path])
   expect(status).toBe(0)
-  expect(stderr).toContain('holds no text')
+  expect(stderr).toContain('contains no text')
   const inside = await here.wb(['quickstart', '.'], { cwd: path })
   expect(inside.stderr).toContain(
-    '  – this folder holds no text; the documents of Workbase are read instead\n',
+    '  – this folder contains no text, so the documents of Workbase are used instead\n',
   )
   expect(stderr).toMatch(/✓ knowledge {3}handbook/)
 })
 
 test('names of knowledge bases are made of what folders are called', () => {
-  expect(['./docs', '/a/My notes (2)', 'naïve', '2024-notes', '...', 'x'.repeat(60)].map(nameAfter)).toEqual([
-    'docs',
-    'My_notes_2',
-    'naive',
-    'notes',
-    'handbook',
-    'x'.repeat(48),
-  ])
+  expect(
+    ['./docs', '/a/My notes (2)', 'naïve', '2024-notes', '...', 'x'.repeat(60)].map(nameFromPath),
+  ).toEqual(['docs', 'My_notes_2', 'naive', 'notes', 'handbook', 'x'.repeat(48)])
 })

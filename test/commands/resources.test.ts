@@ -43,11 +43,11 @@ describe.each(ways)('S1-10: the same commands, %s', way => {
       status: 4,
       stdout: '',
       stderr:
-        '  ✗ There is no workspace yet (workspace_not_found)\n    wb kb create handbook     makes a workspace too\n    wb workspaces create demo\n',
+        '  ✗ There is no workspace yet (workspace_not_found)\n    wb kb create handbook     also creates a workspace\n    wb workspaces create demo\n',
     })
     const made = await wb(['kb', 'create', 'handbook', '--description', 'ours'])
     expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')) })
-    expect(made.stderr).toBe('  ✓ made workspace default\n  wb kb ingest handbook ./my-folder\n')
+    expect(made.stderr).toBe('  ✓ created workspace default\n  wb kb ingest handbook ./my-folder\n')
     const knowledgeBaseId = made.stdout.trim()
 
     const [base] = JSON.parse(await said(wb(['kb', 'list', '--json']))) as Record<string, unknown>[]
@@ -76,7 +76,7 @@ describe.each(ways)('S1-10: the same commands, %s', way => {
     expect(unasked).toEqual({
       status: 2,
       stdout: '',
-      stderr: '  ✗ This deletes document Notes with 1 chunk\n    add --yes to go on without being asked\n',
+      stderr: '  ✗ This deletes document Notes with 1 chunk\n    add --yes to skip the confirmation\n',
     })
     expect(await wb(['documents', 'delete', 'notes.md', '--yes'])).toEqual({
       status: 0,
@@ -86,7 +86,7 @@ describe.each(ways)('S1-10: the same commands, %s', way => {
     expect(await wb(['documents', 'list'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  no documents in handbook yet; add some:\n    wb kb ingest handbook ./my-folder\n',
+      stderr: '  no documents in handbook yet; ingest some:\n    wb kb ingest handbook ./my-folder\n',
     })
     expect(await wb(['kb', 'delete', 'handbook', '-y', '-q'])).toEqual({ status: 0, stdout: '', stderr: '' })
     expect(await said(wb(['kb', 'list', '--json']))).toBe('[]')
@@ -109,7 +109,7 @@ describe('workspaces', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ There are 2 workspaces; name the one that is meant\n    wb kb list --workspace one\n    wb kb list --workspace two\n',
+        '  ✗ There are 2 workspaces; name one\n    wb kb list --workspace one\n    wb kb list --workspace two\n',
     })
     await said(wb(['workspaces', 'use', 'two']))
     expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: two })

@@ -161,7 +161,7 @@ test('in a pipe with several knowledge bases, the error suggests --all', async (
     status: 2,
     stdout: '',
     stderr: [
-      '  ✗ There are 2 knowledge bases in workspace default; name one, or search all',
+      '  ✗ There are 2 knowledge bases in workspace default; name one, or search all of them',
       '    wb kb search --all keys',
       '    wb kb search notes keys',
       '    wb kb search other keys',
@@ -221,7 +221,7 @@ test('nothing found is no error: it says of how many documents, and what to try'
   const here = await withNotes()
   const none = await here.wb(['kb', 'search', 'zzzqqq', '--mode', 'lexical'])
   expect(none).toMatchObject({ status: 0, stdout: '' })
-  expect(none.stderr).toMatch(/^ {2}nothing found in notes \(3 documents\)\n {2}try /)
+  expect(none.stderr).toMatch(/^ {2}no results in notes \(3 documents\)\n {2}try /)
   expect((await here.wb(['kb', 'search', 'zzzqqq', '--mode', 'lexical', '--json'])).stdout).toBe('[]\n')
 })
 
@@ -239,5 +239,5 @@ test('the last search is remembered by ids alone, for this user alone, and by ru
   await here.wb(['documents', 'delete', (JSON.parse(gone) as { documentId: string }).documentId, '--yes'])
   const missing = await here.wb(['documents', 'show', '1'])
   expect(missing.status).toBe(4)
-  expect(missing.stderr).toContain('gone since the last search')
+  expect(missing.stderr).toContain('deleted after the last search')
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
-import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
+import { findServer, takeServerLock } from '../../src/locks/server-lock.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
@@ -15,7 +15,7 @@ import { type Place, place } from './wb.ts'
 describe('wb serve', () => {
   test('says in one line of JSON where it is, then logs, and ends with 0 when asked to', async () => {
     const here = place()
-    const server = await here.serve()
+    const server = await here.spawnServe()
     expect(server.ready).toEqual({
       event: 'ready',
       url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
@@ -36,7 +36,7 @@ describe('wb serve', () => {
     const here = place()
     const config = join(here.home, 'wb.yaml')
     writeFileSync(config, oidcConfig(await discovery()))
-    const server = await here.serve(['--config', config])
+    const server = await here.spawnServe(['--config', config])
     expect(server.ready).toMatchObject({ event: 'ready', url: server.url })
     server.process.kill('SIGTERM')
     expect((await server.ended).stdout).toContain('sessionSecretRef is not set')
@@ -44,11 +44,11 @@ describe('wb serve', () => {
 
   test('a second one on a data directory names the pid and the address of the first', async () => {
     const here = place()
-    const { pid, url } = await here.serve()
+    const { pid, url } = await here.spawnServe()
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 5,
       stdout: '',
-      stderr: `  ✗ ${here.dataDir} is served already, by process ${pid} at ${url} (conflict)\n    wb kb list    talks to it\n    kill ${pid}    ends it\n`,
+      stderr: `  ✗ ${here.dataDir} is already served by process ${pid} at ${url} (conflict)\n    wb kb list    uses it\n    kill ${pid}    stops it\n`,
     })
   })
 
@@ -85,7 +85,7 @@ describe('wb serve', () => {
 
   test('a server that was killed leaves nothing in the way', async () => {
     const here = place()
-    const first = await here.serve()
+    const first = await here.spawnServe()
     first.process.kill('SIGKILL')
     await first.ended
     expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(true)
@@ -104,7 +104,7 @@ describe('wb serve', () => {
     expect({ status, stderr }).toEqual({
       status: 5,
       stderr: expect.stringMatching(
-        new RegExp(`✗ Port ${port} is taken.*\\(conflict\\)\\n {4}wb serve --port 0`),
+        new RegExp(`✗ Port ${port} is in use.*\\(conflict\\)\\n {4}wb serve --port 0`),
       ),
     })
     if (process.platform === 'linux') expect(stderr).toContain(`(pid ${process.pid})`)
@@ -129,7 +129,7 @@ describe('wb serve', () => {
     const here = place()
     const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
     expect(refused).toMatchObject({ status: 2, stdout: '' })
-    expect(refused.stderr).toContain('wb serve    listens on this machine alone')
+    expect(refused.stderr).toContain('wb serve    accepts connections from this machine only')
     expect(refused.stderr).toContain('wb serve --host 0.0.0.0 --allow-open-access')
     const allowed = await here.serve(['--host', '0.0.0.0', '--allow-open-access'])
     expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)
@@ -142,11 +142,11 @@ describe('wb serve', () => {
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${config} does not count unless it is named, or its folder trusted (wb trust)\n    wb trust    lets the files of this folder count, here and in every command\n    wb serve --config ${config}\n`,
+      stderr: `  ✗ ${config} is not used because its folder is not trusted; run wb trust, or name it\n    wb trust    trusts the files of this folder, for all commands\n    wb serve --config ${config}\n`,
     })
     const hinted = await here.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
-      `  ${config} does not count unless it is named, or its folder trusted (wb trust):\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
+      `  ${config} is not used because its folder is not trusted; run wb trust, or name it:\n    --config ${config}\n  no workspaces yet; create one:\n    wb workspaces create demo\n`,
     )
     await here.serve(['--config', config])
   })
@@ -173,7 +173,7 @@ describe('wb serve', () => {
 
   test('finishes what is in flight, refuses the rest, and a second signal ends it at once', async () => {
     const here = place()
-    const server = await here.serve()
+    const server = await here.spawnServe()
     // Accepted before the request, of which the server says that it came.
     const second = await connection(server.url)
     const unfinished = await half(server.url)
@@ -182,17 +182,17 @@ describe('wb serve', () => {
     )
     answered.catch(() => {})
     server.process.kill('SIGTERM')
-    await said(server.process, 'ending')
+    await said(server.process, 'shutting down')
     expect(await second.get('/api/v1/workspaces')).toMatch(/^HTTP\/1.1 503[\s\S]*draining/)
     unfinished.end(':"demo"}')
     expect((await answered).statusCode).toBe(201)
     expect((await server.ended).status).toBe(0)
 
-    const stuck = await here.serve()
+    const stuck = await here.spawnServe()
     const cut = await half(stuck.url)
     cut.on('error', () => {})
     stuck.process.kill('SIGTERM')
-    await said(stuck.process, 'ending')
+    await said(stuck.process, 'shutting down')
     stuck.process.kill('SIGTERM')
     expect((await stuck.ended).status).toBe(130)
   })
@@ -235,15 +235,15 @@ describe('wb serve, and who may call', () => {
     const near = await screen(here, undefined)
     expect(near.stdout).toContain('\n  callers    anyone on this machine\n')
     expect(near.stderr).toContain(
-      `  ! anyone on this machine may read and change everything in ${here.dataDir} without a credential; auth.mode: apiKey and anonymousPolicy: reject asks for one\n`,
+      `  ! anyone on this machine can read and change everything in ${here.dataDir} without a credential; to require one, set auth.mode: apiKey and anonymousPolicy: reject\n`,
     )
     const far = await screen(here, undefined, {}, ['--host', '0.0.0.0', '--allow-open-access'])
-    expect(far.stderr).toContain('! anyone who reaches this address may read and change everything')
+    expect(far.stderr).toContain('! anyone who can reach this address can read and change everything')
     const allowing = await screen(here, 'version: 1\nauth: { mode: apiKey }\n')
     expect(allowing.stdout).toContain(
       '  callers    anyone on this machine; with an API key (auth.mode apiKey)\n',
     )
-    expect(allowing.stderr).toContain('; auth.anonymousPolicy: reject asks for one\n')
+    expect(allowing.stderr).toContain('; to require one, set auth.anonymousPolicy: reject\n')
     const passing = await screen(here, 'version: 1\ncontrolPlane: { driver: memory }\n')
     expect(passing.stderr).not.toContain('!')
   })
@@ -252,7 +252,10 @@ describe('wb serve, and who may call', () => {
     const here = place()
     const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
     const { status, stdout, stderr } = await screen(here, closed)
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '  ending: finishing what is in flight\n' })
+    expect({ status, stderr }).toEqual({
+      status: 0,
+      stderr: '  shutting down: waiting for requests in progress\n',
+    })
     expect(stdout).toMatch(
       /\n {2}callers {4}with an API key \(auth\.mode apiKey\)\n {2}bootstrap {2}no token\n {2}reference /,
     )
@@ -261,7 +264,7 @@ describe('wb serve, and who may call', () => {
     )
     const token = closed.replace('}', ', bootstrapTokenRef: "env:BOOT" }')
     const booted = await screen(here, token, { BOOT: secret })
-    expect(booted.stdout).toContain('\n  bootstrap  token set; each use of it is audited\n')
+    expect(booted.stdout).toContain('\n  bootstrap  token set; each use is audited\n')
     expect(booted.stdout + booted.stderr).not.toContain(secret)
   })
 
@@ -271,7 +274,7 @@ describe('wb serve, and who may call', () => {
     const plain = await discovery({})
     const tokens = await screen(here, oidc(plain), env)
     expect(tokens.stdout).toMatch(
-      /\n {2}callers {4}with an API key or a token of the identity provider \(auth\.mode any\)\n/,
+      /\n {2}callers {4}with an API key or an access token of the identity provider \(auth\.mode any\)\n/,
     )
     expect(tokens.stdout).toContain(`\n  provider   ${plain} · tokens only\n`)
     const browsers = await screen(here, oidc(plain, client), env)
@@ -306,7 +309,7 @@ describe('wb serve, and who may call', () => {
     writeFileSync(file, 'version: 1\nauth: { mode: apiKey }\n')
     const careful = await here.wb(['config', 'validate', '--config', file])
     expect(careful).toMatchObject({ status: 0, stdout: '' })
-    expect(careful.stderr).toMatch(new RegExp(`^  ! .+\\n  ✓ ${file}: valid, 1 caution\\n$`))
+    expect(careful.stderr).toMatch(new RegExp(`^  ! .+\\n  ✓ ${file}: valid, 1 warning\\n$`))
     writeFileSync(file, 'version: 1\nauth: { mode: none }\n')
     const wrong = await here.wb(['config', 'validate', '--config', file, '--json'])
     expect(wrong).toMatchObject({ status: 1, stderr: '' })
@@ -333,7 +336,7 @@ describe('wb serve, and who may call', () => {
     expect(await validate({ BOOT: secret, CLIENT: 'c', SESSION: secret })).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  ✓ ${file}: nothing wrong\n`,
+      stderr: `  ✓ ${file}: no problems\n`,
     })
     expect(await screen(here, yaml, { BOOT: secret.slice(1), CLIENT: 'c', SESSION: secret })).toEqual({
       status: 1,

@@ -133,11 +133,11 @@ test('the models of a provider are listed; where it does not answer, a list of o
   expect(JSON.parse(stdout)).toEqual([
     { id: 'gpt-4o-mini', name: 'gpt-4o-mini', supportsTools: true, recommended: true },
   ])
-  expect(stderr).toContain('a list of ours: openai was not asked, as it tells')
-  expect(stderr).toContain('  --model takes any other')
+  expect(stderr).toContain('built-in list: OpenAI does not list its models')
+  expect(stderr).toContain('  --model accepts any other')
   const unreached = ['services', 'models', '--provider', 'ollama', '--endpoint', 'http://127.0.0.1:9']
   const { stderr: silent } = await wb(unreached)
-  expect(silent).toContain('a list of ours: ollama was asked, and did not answer')
+  expect(silent).toContain('built-in list: Ollama did not return its models')
   expect(silent).toMatch(/\n {2}ollama serve .*--endpoint URL/)
 })
 
@@ -146,8 +146,8 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
     [['create'], '--type is missing'],
     [['create', 'x', '--type', 'llm', '--provider', 'ollama'], '--model is missing'],
     [['create', 'x', '--type', 'embedding', '--provider', 'mock', '--model', 'm'], '--dimension is missing'],
-    [['create', 'x', '--type', 'llm', '--engine', 'x', '--dimension', '4'], '--dimension is for embedding'],
-    [['update', 'passages'], 'othing to change'],
+    [['create', 'x', '--type', 'llm', '--engine', 'x', '--dimension', '4'], '--dimension does not apply to'],
+    [['update', 'passages'], 'o change was given'],
     [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
     [['allow', 'env:KEY'], '--host is missing'],
   ])('%j', async (args, words) => {
@@ -191,7 +191,7 @@ test('a secret is released and withdrawn beside a running server, by the owner a
     const line = `wb services allow env:TEAM_KEY --host ${provider.host}`
     const refused = (await make()).stderr
     expect(refused).toContain(line)
-    expect(refused).toContain('  wb agents update NAME --llm talks    has an agent answer with it\n')
+    expect(refused).toContain('  wb agents update NAME --llm talks    makes an agent use it\n')
     expect(provider.received).toEqual([])
 
     const allow = ['services', 'allow', 'env:TEAM_KEY', '--host', provider.host]

@@ -26,7 +26,7 @@ test('wb add takes the knowledge base that is named, else the only one, and make
   const { wb, cwd } = withDocuments(shared)
   const run = (...args: string[]) => wb(args, { cwd })
   expect(await run('add', 'notes')).toMatchObject({ status: 4, stdout: '' })
-  expect((await run('add', 'notes', '--create')).stderr).toContain('made knowledge base notes')
+  expect((await run('add', 'notes', '--create')).stderr).toContain('created knowledge base notes')
   const added = async (...args: string[]) => (await run('add', ...args, '--jq', '.added + .unchanged')).stdout
   expect(await added('refunds.md', 'notes/whales.md')).toBe('2\n')
   expect(await added('notes', 'refunds.md')).toBe('1\n')
@@ -34,7 +34,7 @@ test('wb add takes the knowledge base that is named, else the only one, and make
     [
       '  ✗ There is no file or folder "nowhere"',
       '    wb add ./my-folder',
-      '    wb add nowhere ./my-folder    where nowhere is a knowledge base',
+      '    wb add nowhere ./my-folder    if nowhere is a knowledge base',
       '',
     ].join('\n'),
   )
@@ -74,7 +74,7 @@ test('verbs of other tools run the matching command, or the error suggests one',
     expect([status, stderr]).toEqual([2, expect.stringContaining(`did you mean wb ${meant}?`)])
   }
   expect((await wb(['kb', 'constructor'])).status).toBe(2)
-  expect((await wb(['create', 'notes'])).stderr).toContain('There is no command "wb create"')
+  expect((await wb(['create', 'notes'])).stderr).toContain('Unknown command "wb create"')
 })
 
 test('topics may be typed in the singular', { timeout }, async () => {
@@ -85,7 +85,7 @@ test('topics may be typed in the singular', { timeout }, async () => {
 })
 
 describe('wb alone', () => {
-  const question = 'Read the folder work and search it? (y/N)'
+  const question = 'Ingest the folder work and search it? (y/N)'
   /** Each question is answered once. */
   const answering = (typed: string) => {
     let isOpen = true
@@ -108,7 +108,7 @@ describe('wb alone', () => {
     const taken = await inTerminal(here, [], { ...wide, answer: answering('y\r') })
     expect(withoutSequences(taken.text)).toMatch(/✓ knowledge {3}work +2 documents/)
     const later = await inTerminal(here, [], wide)
-    expect(withoutSequences(later.text)).toMatch(/^wb searches your own documents/)
+    expect(withoutSequences(later.text)).toMatch(/^Search your own documents/)
   })
 
   test('shows help in a pipe, in CI, in a home folder and where a runtime is named', {
@@ -116,14 +116,14 @@ describe('wb alone', () => {
   }, async () => {
     const here = withDocuments()
     const { cwd } = here
-    expect((await here.wb([], { cwd })).stdout).toMatch(/^wb searches your own documents/)
+    expect((await here.wb([], { cwd })).stdout).toMatch(/^Search your own documents/)
     for (const [env, folder] of [
       [{ CI: 'true' }, cwd],
       [{ WB_URL: 'http://127.0.0.1:9' }, cwd],
       [{ HOME: cwd }, cwd],
     ] as const) {
       const { text } = await inTerminal({ ...here, env: { ...here.env, ...env } }, [], { cwd: folder })
-      expect(withoutSequences(text)).toMatch(/^wb searches your own documents/)
+      expect(withoutSequences(text)).toMatch(/^Search your own documents/)
     }
   })
 })

@@ -28,8 +28,8 @@ test('one screen of what there is, in this process and by a key at a server', as
     'workspace\tdefault (local)',
     'knowledge\t1 knowledge base, 2 documents, 2 chunks',
     expect.stringMatching(/^agents\t\d+$/),
-    'jobs\tnone at work',
-    'you\tnobody; no credential is sent',
+    'jobs\tnone running',
+    'you\tanonymous; no credential is sent',
     '',
   ])
 
@@ -57,27 +57,27 @@ test('one screen of what there is, in this process and by a key at a server', as
   expect(piped).toMatchObject({ status: 2, stderr: expect.stringContaining('wb status') })
 })
 
-test('--watch draws over what it drew, also while the runtime is away, and Ctrl-C ends it', async () => {
+test('--watch draws over what it drew, also while the runtime is away, and Ctrl-C to stop', async () => {
   const here = place()
-  const server = await here.serve()
+  const server = await here.spawnServe()
   await here.wb(['workspaces', 'create', 'demo'])
   let step = 0
   const { status, text } = await inTerminal(here, ['status', '--watch'], {
     cols: 60,
     answer(written) {
       const drawn = withoutSequences(written)
-      if (step === 0 && drawn.includes('none at work')) {
+      if (step === 0 && drawn.includes('none running')) {
         step = 1
         server.process.kill('SIGKILL')
         return ''
       }
-      return step === 1 && /No runtime answers[\s\S]*Ctrl-C ends it\n$/.test(drawn) ? '\x03' : undefined
+      return step === 1 && /No runtime responds[\s\S]*Ctrl-C to stop\n$/.test(drawn) ? '\x03' : undefined
     },
   })
   expect(status).toBe(0)
   const [first, second] = text.split('\x1b[J')
   const height = first!.split('\r\n').length - 1
   expect(second!.startsWith(`\x1b[${height}A`)).toBe(true)
-  expect(withoutSequences(second!)).toContain('✗ No runtime answers at')
-  for (const drawn of [first!, second!]) expect(withoutSequences(drawn)).toMatch(/\n {2}Ctrl-C ends it\n$/)
+  expect(withoutSequences(second!)).toContain('✗ No runtime responds at')
+  for (const drawn of [first!, second!]) expect(withoutSequences(drawn)).toMatch(/\n {2}Ctrl-C to stop\n$/)
 })

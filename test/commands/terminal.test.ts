@@ -2,11 +2,11 @@ import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { exitStatus } from '../../src/cli/command/exit.ts'
 import { reportJson, reportLines, reportOf } from '../../src/cli/command/report.ts'
-import { Interrupted, UsageError } from '../../src/cli/faults.ts'
-import { ago } from '../../src/cli/terminal/moment.ts'
-import { nearest } from '../../src/cli/terminal/nearest.ts'
+import { Interrupted, UsageError } from '../../src/cli/errors.ts'
+import { formatAgo } from '../../src/cli/terminal/duration.ts'
+import { nearestMatch } from '../../src/cli/terminal/nearest.ts'
 import { Output, type Sink } from '../../src/cli/terminal/output.ts'
-import { lineOf, terminalProgress } from '../../src/cli/terminal/progress.ts'
+import { progressLine, terminalProgress } from '../../src/cli/terminal/progress.ts'
 import { styleFor } from '../../src/cli/terminal/style.ts'
 import { displayWidth, plain, plainJson, plainLine, truncate } from '../../src/cli/terminal/terminal-text.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
@@ -176,7 +176,7 @@ test.each([
   [3 * 86_400_000, '3 d ago'],
   [40 * 86_400_000, '1970-01-01'],
 ])('%i ms ago reads %s', (passed, words) => {
-  expect(ago(0, passed)).toBe(words)
+  expect(formatAgo(0, passed)).toBe(words)
 })
 
 describe('progress', () => {
@@ -232,7 +232,11 @@ describe('progress', () => {
   })
 
   test('a bar has count, rate and time left', () => {
-    const line = lineOf({ label: 'papers', done: 1012, total: 1400, unit: 'docs', sinceMs: 0 }, 1_250, 0)
+    const line = progressLine(
+      { label: 'papers', done: 1012, total: 1400, unit: 'docs', sinceMs: 0 },
+      1_250,
+      0,
+    )
     expect(line).toBe('  papers  █████████████████████░░░░░░░░░  1,012/1,400  810 docs/s  00:01 left')
   })
 
@@ -308,5 +312,5 @@ test.each([
   ['x', undefined],
   ['papers', 'papers'],
 ])('%s was probably meant to be %s', (typed, meant) => {
-  expect(nearest(typed, ['demo', 'handbook', 'papers'])).toBe(meant)
+  expect(nearestMatch(typed, ['demo', 'handbook', 'papers'])).toBe(meant)
 })

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connectionSettings } from '../../src/cli/environment.ts'
-import { UsageError } from '../../src/cli/faults.ts'
+import { UsageError } from '../../src/cli/errors.ts'
 import { place } from './wb.ts'
 
 const file = (name: string) => resolve(`test/fixtures/tls/${name}.pem`)
@@ -56,7 +56,7 @@ describe('--debug', () => {
   test('tells why nothing answers', async () => {
     const { status, stderr } = await place().wb([...list, '--url', 'http://127.0.0.1:1', '--debug'])
     expect(status).toBe(6)
-    expect(stderr).toContain('< no runtime answers at http://127.0.0.1:1: nothing listens there in ')
+    expect(stderr).toContain('< no runtime responds at http://127.0.0.1:1: connection refused in ')
   })
 })
 
@@ -72,8 +72,8 @@ describe('a runtime of another version', () => {
     const { url } = await runtime({ 'x-workbase-version': version })
     const { status, stderr } = await place().wb([...list, '--url', url, ...more], { env })
     expect(status).toBe(0)
-    expect(stderr.split('this wb is').length - 1).toBe(told ? 1 : 0)
-    if (told) expect(stderr).toMatch(/^ {2}this wb is \d+\.\d+\.\d+, the runtime 0\.999\.0\n/)
+    expect(stderr.split('wb is version').length - 1).toBe(told ? 1 : 0)
+    if (told) expect(stderr).toMatch(/^ {2}wb is version \d+\.\d+\.\d+, but the runtime is 0\.999\.0\n/)
   })
 })
 
@@ -88,7 +88,7 @@ describe('a runtime that falls silent', () => {
       const env = { WB_IDLE_TIMEOUT: '1' }
       const { status, stderr } = await place().wb([...list, '--url', url], { env })
       expect(status, stderr).toBe(6)
-      expect(stderr).toMatch(/^ {2}✗ http:\/\/127\.0\.0\.1:\d+ (?:did not begin|began) to answer.* 1 s\n/)
+      expect(stderr).toMatch(/^ {2}✗ http:\/\/127\.0\.0\.1:\d+ (?:did not respond|stopped sending).* 1 s\n/)
       expect(stderr).toContain('raise WB_IDLE_TIMEOUT (seconds)')
     },
   )
@@ -116,7 +116,7 @@ describe('the environment', () => {
     'a proxy that is none is a usage error without a letter of it: %s',
     HTTPS_PROXY => {
       expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(UsageError)
-      expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(/^HTTPS_PROXY is not the address of a proxy$/)
+      expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(/^HTTPS_PROXY is not a valid proxy address$/)
     },
   )
 

@@ -21,7 +21,7 @@ async function saying(here: Place, cwd: string, args: string[]): Promise<string>
     cwd,
     cols: 200,
     answer(written) {
-      if (isAsked || !written.includes('Let them count?')) return undefined
+      if (isAsked || !written.includes('Trust them?')) return undefined
       isAsked = true
       return 'y\r'
     },
@@ -34,7 +34,7 @@ describe('wb trust [security rule 6]', () => {
     const { here, cwd, put } = project()
     expect(await here.wb(['trust'], { cwd })).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining(`Nothing in ${cwd} needs trust`),
+      stderr: expect.stringContaining(`${cwd} has no files that need trust`),
     })
     put('workbase.yaml', 'version: 1\nauth: { mode: apiKey }\n')
     const trusted = await here.wb(['trust', 'project'], { cwd: here.home })
@@ -45,7 +45,7 @@ describe('wb trust [security rule 6]', () => {
     const [listed] = JSON.parse((await here.wb(['trust', '--list', '--json'])).stdout) as object[]
     expect(listed).toMatchObject({ folder: cwd, state: 'trusted', files: ['workbase.yaml'] })
     await here.wb(['trust', '--remove', cwd])
-    expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('does not count')
+    expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('is not used because')
   })
 
   test('a terminal is asked once, and again where a key that can send has changed, with old and new', async () => {
@@ -88,7 +88,7 @@ describe('wb trust [security rule 6]', () => {
     expect(JSON.parse(shown.stdout)).toMatchObject({ name: 'notes' })
     put('.wb.yaml', 'workspace: third\n')
     expect((await here.wb(['kb', 'list'], { cwd })).stderr).toContain(
-      'No workspace is named "third", which .wb.yaml names',
+      'No workspace is named "third" (from .wb.yaml)',
     )
   })
 
@@ -99,6 +99,6 @@ describe('wb trust [security rule 6]', () => {
     expect((await here.wb(['workspaces', 'list'], { cwd })).status).toBe(2)
     expect((await here.wb(['profiles', 'add', 'work'], { cwd })).status).toBe(0)
     const used = await here.wb(['workspaces', 'list', '-q'], { cwd })
-    expect(used).toEqual({ status: 0, stdout: '', stderr: '  profile work, which .wb.yaml names\n' })
+    expect(used).toEqual({ status: 0, stdout: '', stderr: '  using profile work, selected by .wb.yaml\n' })
   })
 })

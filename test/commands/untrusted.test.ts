@@ -53,7 +53,7 @@ describe('in CI, in a folder that is not trusted [security rule 6]', () => {
     const source = (id: string) => readFileSync(`commands/${id.replaceAll(':', '/')}.ts`, 'utf8')
     const needsNothing = Object.keys(commands).filter(
       id =>
-        !/this\.(?:answer|chat|client|session|workspace|knowledgeBase|resolving|requireFolder)\b/.test(
+        !/this\.(?:answer|chat|client|session|workspace|knowledgeBase|resolveContext|requireTrustedFolder)\b/.test(
           source(id),
         ),
     )
@@ -75,7 +75,7 @@ describe('in CI, in a folder that is not trusted [security rule 6]', () => {
     expect(checks).toContainEqual({
       name: 'folder',
       state: 'warning',
-      detail: `${join(cwd, 'workbase.yaml')}: not trusted, and left aside`,
+      detail: `${join(cwd, 'workbase.yaml')}: not trusted, so not used`,
       mend: 'wb trust',
     })
   })

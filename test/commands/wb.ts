@@ -3,7 +3,7 @@ import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
-import { type Client, connect } from '../../src/client/client.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 import { runInProcess } from '../harness/in-process.ts'
 import { makeWorkspace } from '../harness/place.ts'
@@ -34,18 +34,25 @@ export interface Place {
   wb(args: string[], options?: RunOptions): Promise<Ended>
   /** Like {@link wb}, in a process of its own: for what only a process shows. */
   spawnWb(args: string[], options?: RunOptions): Promise<Ended>
-  /** Start a server and wait for its ready line. */
+  /** Starts a server in this process, and waits for its ready line. */
   serve(args?: string[], options?: { env?: Record<string, string> }): Promise<Served>
+  /** Like {@link serve}, in a process of its own: for tests that kill it or measure it. */
+  spawnServe(args?: string[], options?: { env?: Record<string, string> }): Promise<SpawnedServer>
 }
 
 export interface Served {
   url: string
   pid: number
   ready: Record<string, unknown>
-  process: ChildProcess
   ended: Promise<Ended>
+  /** Sends SIGTERM, and waits for the end. */
+  stop(): Promise<Ended>
   /** Typed calls with the key in the environment of the place: for what a test needs, and does not prove. */
   call: Client['call']
+}
+
+export interface SpawnedServer extends Served {
+  process: ChildProcess
 }
 
 /** A place beside a server with a folder and a workspace of its own, which its commands take from their environment. */
@@ -61,9 +68,9 @@ export interface Room extends Place {
  */
 export function place(end: (clear: () => void) => void = onTestFinished): Place {
   const root = mkdtempSync(join(tmpdir(), 'wb-'))
-  const servers: ChildProcess[] = []
-  end(() => {
-    for (const server of servers) server.kill('SIGKILL')
+  const servers: (() => unknown)[] = []
+  end(async () => {
+    await Promise.all(servers.map(stop => stop()))
     rmSync(root, { recursive: true, force: true })
   })
   const dataDir = join(root, 'data')
@@ -94,21 +101,62 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
       return ending(child)
     },
     async serve(args = [], { env: more } = {}) {
-      const port = args.includes('--port') ? [] : ['--port', '0']
-      const child = start(['serve', ...port, '--json', ...args], more)
+      const io = new FakeIo({ env: { ...env, ...more }, cwd: root })
+      const ended = runInProcess(serveArgs(args), io).then(status => ({
+        status,
+        stdout: io.stdout.text,
+        stderr: io.stderr.text,
+      }))
+      const stop = () => {
+        io.signals.raise('SIGTERM')
+        return ended
+      }
+      servers.push(stop)
+      return served(await firstLine(io.stdout, ended), env, { ended, stop })
+    },
+    async spawnServe(args = [], { env: more } = {}) {
+      const child = start(serveArgs(args), more)
       const ended = ending(child)
-      servers.push(child)
-      const ready = await firstLine(child, ended)
-      const url = String(ready.url)
-      const call: Client['call'] = (route, request, options) =>
-        connect({ baseUrl: url, fetch, headers: credential(env) }).call(route, request, options)
-      return { url, pid: Number(ready.pid), ready, process: child, ended, call }
+      servers.push(() => child.kill('SIGKILL'))
+      const stop = () => {
+        child.kill('SIGTERM')
+        return ended
+      }
+      const ready = await firstLine(child.stdout, ended)
+      return { ...served(ready, env, { ended, stop }), process: child }
     },
   }
 }
 
+/** Returns the arguments of a server on a free port whose output is JSON. */
+function serveArgs(args: readonly string[]): string[] {
+  return ['serve', ...(args.includes('--port') ? [] : ['--port', '0']), '--json', ...args]
+}
+
+function served(
+  ready: Record<string, unknown>,
+  env: Place['env'],
+  lifetime: Pick<Served, 'ended' | 'stop'>,
+): Served {
+  const url = String(ready.url)
+  const call: Client['call'] = (route, request, options) =>
+    openClient({ baseUrl: url, fetch, headers: credential(env) }).call(route, request, options)
+  return { url, pid: Number(ready.pid), ready, call, ...lifetime }
+}
+
 function credential({ WB_API_KEY }: Place['env']): Record<string, string> {
   return WB_API_KEY ? { authorization: `Bearer ${WB_API_KEY}` } : {}
+}
+
+/**
+ * Runs a program of this machine at a place. Unlike `spawnSync`, it lets a server of this process answer meanwhile.
+ */
+export function runProgram(
+  { env, home }: Pick<Place, 'env' | 'home'>,
+  program: string,
+  args: readonly string[],
+): Promise<Ended> {
+  return ending(spawn(program, args, { cwd: home, env, stdio: ['ignore', 'pipe', 'pipe'] }))
 }
 
 /** Serve a runtime that asks for keys; commands of the place hold its bootstrap token. */
@@ -178,14 +226,14 @@ function ending(child: ChildProcess): Promise<Ended> {
   })
 }
 
-function firstLine(child: ChildProcess, ended: Promise<Ended>): Promise<Record<string, unknown>> {
+function firstLine(stdout: NodeJS.EventEmitter, ended: Promise<Ended>): Promise<Record<string, unknown>> {
   return new Promise((done, fail) => {
     let text = ''
-    child.stdout?.on('data', part => {
+    stdout.on('data', part => {
       text += part
       const end = text.indexOf('\n')
       if (end >= 0) done(JSON.parse(text.slice(0, end)) as Record<string, unknown>)
     })
-    void ended.then(({ stderr }) => fail(new Error(`it ended before it was ready: ${stderr}`)))
+    void ended.then(({ stderr }) => fail(new Error(`it ended before it was ready: ${stderr}`)), fail)
   })
 }

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, test } from 'vitest'
-import { type AuthSecrets, authSecrets } from '../../src/config/auth-secrets.ts'
-import { describe as describeConfig } from '../../src/config/describe.ts'
-import { environmentOf } from '../../src/config/environment.ts'
-import { type Flags, type Loaded, loadConfig } from '../../src/config/load.ts'
+import { type AuthSecrets, readAuthSecrets } from '../../src/config/auth-secrets.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { describeConfig } from '../../src/config/describe-config.ts'
+import { type ConfigFlags, type LoadedConfig, loadConfig } from '../../src/config/load-config.ts'
 import { WbError } from '../../src/contract/errors.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'wb-auth-config-'))
@@ -16,9 +16,9 @@ const path = join(folder, 'workbase.yaml')
 
 type Variables = Readonly<Record<string, string>>
 
-function load(file: object | string, variables: Variables = {}, flags: Flags = {}): Loaded {
+function load(file: object | string, variables: Variables = {}, flags: ConfigFlags = {}): LoadedConfig {
   writeFileSync(path, typeof file === 'string' ? file : JSON.stringify({ version: 1, ...file }))
-  return loadConfig({ path }, environmentOf(variables), flags)
+  return loadConfig({ path }, createEnvironment(variables), flags)
 }
 
 /** What is wrong, each as `key: message`; with all that was said about it, so that nothing leaks unseen. */
@@ -337,7 +337,7 @@ describe('secrets behind the references', () => {
   })
   const good: Variables = { B: 'b'.repeat(32), C: 'c', S: 's'.repeat(32), T: 't'.repeat(32) }
   const secretsOf = (variables: Variables, more?: object): AuthSecrets =>
-    authSecrets(load(file(more)).config, environmentOf(variables))
+    readAuthSecrets(load(file(more)).config, createEnvironment(variables))
   const faults = (variables: Variables, more?: object) =>
     problemsOf(() => secretsOf({ ...good, ...variables }, more))
 
@@ -402,7 +402,7 @@ describe('secrets behind the references', () => {
 })
 
 describe('what is said although it may be meant', () => {
-  const warningsOf = (file: object, flags?: Flags) => load(file, {}, flags).warnings
+  const warningsOf = (file: object, flags?: ConfigFlags) => load(file, {}, flags).warnings
   const rejecting = { anonymousPolicy: 'reject' }
 
   test('the usual postures say nothing', () => {
@@ -424,7 +424,7 @@ describe('what is said although it may be meant', () => {
     const { auth } = withClient({ clientSecretRef: 'env:NONE' })
     for (const mode of ['disabled', 'apiKey'])
       expect(warningsOf({ auth: { ...auth, mode, ...rejecting } })).toContain(
-        `auth.oidc has no effect while auth.mode is ${mode}: nobody signs in with it`,
+        `auth.oidc has no effect while auth.mode is ${mode}, so no caller can sign in with it`,
       )
   })
 
@@ -461,9 +461,9 @@ describe('what is said although it may be meant', () => {
       })
     expect(at('https://wb.example', { redirectPath: 'https://wb.example/cb' })).toEqual([])
     expect(at('https://wb.example', { redirectPath: 'https://other.example/cb' })).toEqual([
-      'auth.oidc.client.redirectPath leads to another origin than runtime.publicOrigin',
+      'auth.oidc.client.redirectPath has another origin than runtime.publicOrigin',
     ])
-    expect(at('http://wb.example')).toEqual([expect.stringMatching(/^runtime\.publicOrigin is http: /)])
+    expect(at('http://wb.example')).toEqual([expect.stringMatching(/^runtime\.publicOrigin is http, /)])
     expect(at('http://localhost:8787')).toEqual([])
   })
 })

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { parse } from 'yaml'
-import { environmentOf } from '../../src/config/environment.ts'
-import { formatKey, leaves } from '../../src/config/key-path.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { formatKey, leavesOf } from '../../src/config/key-path.ts'
 import { knownKeys } from '../../src/config/known-keys.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
 import { configSchema } from '../../src/config/schema.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
@@ -34,7 +34,7 @@ test('every key of the schema is documented, and every documented key is one', (
 
 test('every default is the documented one', () => {
   const config = configSchema.parse({ version: 1 })
-  for (const { path, value } of leaves(config)) {
+  for (const { path, value } of leavesOf(config)) {
     const key = formatKey(path)
     if (key !== 'version') expect([key, documented.get(key)]).toEqual([key, `\`${JSON.stringify(value)}\``])
   }
@@ -63,7 +63,7 @@ test('the examples of signing in are configurations, parts of one in the place w
   for (const block of blocks) {
     const standsAlone = (block.auth as Tree).mode !== undefined
     writeFileSync(path, JSON.stringify(over(standsAlone ? { version: 1 } : whole, block)))
-    expect(loadConfig({ path }, environmentOf({})).warnings).toEqual([])
+    expect(loadConfig({ path }, createEnvironment({})).warnings).toEqual([])
   }
   expect(blocks.length).toBeGreaterThanOrEqual(3)
 })

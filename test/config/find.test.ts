@@ -2,12 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
-import { findConfig, type Places } from '../../src/config/find.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { type ConfigLocations, findConfig } from '../../src/config/find-config.ts'
 import { parseManagedEnv, readManagedEnv } from '../../src/config/managed-env.ts'
 
 let root: string
-let places: Places & { systemDir: string }
+let places: ConfigLocations & { systemDir: string }
 
 beforeEach(() => {
   root = mkdtempSync(join(tmpdir(), 'wb-find-'))
@@ -77,7 +77,7 @@ test('the managed file is that of the data directory, and the process comes befo
     join(places.dataDir, '.env'),
     '# keys\nOPENAI_API_KEY="a\\"b\\\\c"\nexport OTHER=plain # why\n\nBOTH=\'file\'\n',
   )
-  const environment = environmentOf({ BOTH: 'process' }, readManagedEnv(places.dataDir))
+  const environment = createEnvironment({ BOTH: 'process' }, readManagedEnv(places.dataDir))
   expect(environment.get('OPENAI_API_KEY')).toBe('a"b\\c')
   expect(environment.get('OTHER')).toBe('plain')
   expect(environment.get('BOTH')).toBe('process')
@@ -96,7 +96,7 @@ test('a line that is no assignment is named by number and not quoted', () => {
 })
 
 test('what the runtime picks from its environment', () => {
-  const environment = environmentOf({
+  const environment = createEnvironment({
     APP_VERSION: '9.9.9',
     APP_COMMIT: '',
     OLLAMA_BASE_URL: ' http://box:11434 ',

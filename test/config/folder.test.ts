@@ -12,10 +12,10 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { readProjectFile, surveyFolder } from '../../src/config/folder.ts'
 import { knownKeys } from '../../src/config/known-keys.ts'
-import { harmlessKeys, riskyValues } from '../../src/config/risky.ts'
+import { harmlessKeys, riskyValues } from '../../src/config/risky-values.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { readProjectFile, surveyFolder } from '../../src/config/survey-folder.ts'
 
 let folder: string
 beforeEach(() => {
@@ -131,12 +131,12 @@ describe('what the files of a folder say', () => {
     ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is no key/],
     ['a file without end', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
     [
-      'a data directory that others may write',
+      'a data directory that other users can write',
       () => {
         mkdirSync(join(folder, '.workbase'))
         chmodSync(join(folder, '.workbase'), 0o777)
       },
-      /others may write/,
+      /other users can write/,
     ],
   ])('%s cannot be trusted', (_name, make, fault) => {
     make()

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { describe as describeConfig } from '../../src/config/describe.ts'
-import { environmentOf } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { describeConfig } from '../../src/config/describe-config.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
 import { WbError } from '../../src/contract/errors.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'wb-config-'))
@@ -14,7 +14,7 @@ const path = join(folder, 'workbase.yaml')
 
 function load(yaml: string | Uint8Array, variables: Record<string, string> = {}) {
   writeFileSync(path, yaml)
-  return loadConfig({ path }, environmentOf(variables))
+  return loadConfig({ path }, createEnvironment(variables))
 }
 
 /** What is wrong, each as `key: message`. */
@@ -30,7 +30,7 @@ function problemsOf(yaml: string | Uint8Array, variables: Record<string, string>
 }
 
 describe('defaults', () => {
-  const { config, sources } = loadConfig({ path: null }, environmentOf({}))
+  const { config, sources } = loadConfig({ path: null }, createEnvironment({}))
 
   test('without a file every key has its default', () => {
     expect(config.runtime).toMatchObject({
@@ -216,8 +216,8 @@ describe('a hostile file', () => {
     expect(problemsOf(`version: 1 #${'x'.repeat(262_144)}`)[0]).toMatch(/larger than 256 KB/)
     expect(problemsOf(`version: ${'['.repeat(100_000)}`)).toHaveLength(1)
     expect(problemsOf(Uint8Array.of(0xff, 0xfe, 0x00))[0]).toMatch(/not UTF-8 text/)
-    expect(() => loadConfig({ path: folder }, environmentOf({}))).toThrow(/cannot be read/)
-    expect(() => loadConfig({ path: join(folder, 'none.yaml') }, environmentOf({}))).toThrow(
+    expect(() => loadConfig({ path: folder }, createEnvironment({}))).toThrow(/cannot be read/)
+    expect(() => loadConfig({ path: join(folder, 'none.yaml') }, createEnvironment({}))).toThrow(
       /cannot be read \(ENOENT\)/,
     )
   })
@@ -255,7 +255,7 @@ chat: {systemPrompt: "a \${EMPTY:-b} \${lower} c"}`,
     expect(
       load('version: 1\nchat: {systemPrompt: "${A}"}', { A: '${B}', B: 'x' }).config.chat.systemPrompt,
     ).toBe('${B}')
-    expect(environmentOf({}).get('constructor')).toBeUndefined()
+    expect(createEnvironment({}).get('constructor')).toBeUndefined()
   })
 
   test('config show prints references and placeholders, and where each value came from', () => {
@@ -276,7 +276,7 @@ chat: {systemPrompt: "a \${EMPTY:-b} \${lower} c"}`,
 describe('what stands over the file', () => {
   test('flags, then WB_LOG, then LOG_LEVEL', () => {
     writeFileSync(path, 'version: 1\nruntime: {port: 9000, logLevel: error}')
-    const { config, sources } = loadConfig({ path }, environmentOf({ LOG_LEVEL: 'warn' }), {
+    const { config, sources } = loadConfig({ path }, createEnvironment({ LOG_LEVEL: 'warn' }), {
       host: '::1',
       port: 0,
     })
@@ -289,7 +289,9 @@ describe('what stands over the file', () => {
   test('a log level that is none is ignored with a warning', () => {
     const { config, warnings } = load('version: 1', { LOG_LEVEL: 'notice' })
     expect(config.runtime.logLevel).toBe('info')
-    expect(warnings).toEqual(['LOG_LEVEL is none of trace, debug, info, warn, error and is ignored'])
+    expect(warnings).toEqual([
+      'LOG_LEVEL is ignored, because it is not one of trace, debug, info, warn, error',
+    ])
   })
 
   test('keys without effect are accepted with one warning', () => {

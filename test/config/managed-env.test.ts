@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
-  managedEnv,
   parseManagedEnv,
   readManagedEnv,
+  readManagedEnvState,
   withAssignments,
   writeManagedEnv,
 } from '../../src/config/managed-env.ts'
@@ -62,12 +62,16 @@ describe('writeManagedEnv', () => {
 
   test('the folder and the file are for their owner alone, and no draft is left', () => {
     const dataDir = join(scratchDir(), 'data')
-    expect(managedEnv(dataDir)).toEqual({ path: join(dataDir, '.env'), present: false, writable: true })
+    expect(readManagedEnvState(dataDir)).toEqual({
+      path: join(dataDir, '.env'),
+      present: false,
+      writable: true,
+    })
     writeManagedEnv(dataDir, one)
     expect(statSync(dataDir).mode & 0o777).toBe(0o700)
     expect(statSync(join(dataDir, '.env')).mode & 0o777).toBe(0o600)
     expect(readdirSync(dataDir)).toEqual(['.env'])
-    expect(managedEnv(dataDir).present).toBe(true)
+    expect(readManagedEnvState(dataDir).present).toBe(true)
   })
 
   test('a file that others could read is theirs no more', () => {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { type ReleasePolicy, released, releasePolicy } from '../../src/config/release.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
+import { createReleasePolicy, isReleased, type ReleasePolicy } from '../../src/config/release-policy.ts'
 import type { Release } from '../../src/config/schema.ts'
 import { normalizeRef, resolveSecret } from '../../src/config/secret-ref.ts'
 
@@ -17,7 +17,7 @@ const mine = '11111111-1111-4111-8111-111111111111'
 const theirs = '22222222-2222-4222-8222-222222222222'
 
 describe('resolving', () => {
-  const environment = environmentOf({ KEY: 'sk-1', EMPTY: '' })
+  const environment = createEnvironment({ KEY: 'sk-1', EMPTY: '' })
   const write = (name: string, text: string) => {
     writeFileSync(join(folder, name), text)
     return `file:${join(folder, name)}`
@@ -71,20 +71,20 @@ describe('resolving', () => {
 
 describe('release by default', () => {
   test('a usual provider key goes to its own provider only', () => {
-    expect(released('env:OPENAI_API_KEY', 'api.openai.com', mine, closed)).toBe(true)
-    expect(released('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, closed)).toBe(true)
-    expect(released('env:COHERE_API_KEY', 'api.cohere.com', mine, closed)).toBe(true)
+    expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', mine, closed)).toBe(true)
+    expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, closed)).toBe(true)
+    expect(isReleased('env:COHERE_API_KEY', 'api.cohere.com', mine, closed)).toBe(true)
     for (const host of [
       'evil.example',
       'api.openai.com.evil.example',
       'api.openai.com:8443',
       'openrouter.ai',
     ])
-      expect(released('env:OPENAI_API_KEY', host, mine, closed), host).toBe(false)
+      expect(isReleased('env:OPENAI_API_KEY', host, mine, closed), host).toBe(false)
   })
 
   test('files of a workspace go with that workspace', () => {
-    expect(released(`file:/data/secrets/${mine}/key`, 'any.example', mine, closed)).toBe(true)
+    expect(isReleased(`file:/data/secrets/${mine}/key`, 'any.example', mine, closed)).toBe(true)
     for (const ref of [
       `file:/data/secrets/${theirs}/key`,
       `file:/data/secrets/${mine}/../${theirs}/key`,
@@ -92,7 +92,7 @@ describe('release by default', () => {
       'file:/data/secrets/key',
       'file:/etc/passwd',
     ])
-      expect(released(ref, 'any.example', mine, closed), ref).toBe(false)
+      expect(isReleased(ref, 'any.example', mine, closed), ref).toBe(false)
   })
 
   test('a link below the folder of a workspace releases no file outside of it', () => {
@@ -118,7 +118,7 @@ describe('release by default', () => {
     symlinkSync(own('circle'), own('circle'))
     symlinkSync(join(secrets, theirs), join(secrets, linked))
     const leads = (path: string, workspaceId = mine, secretsDir = secrets) =>
-      released(`file:${path}`, 'any.example', workspaceId, { ...closed, secretsDir })
+      isReleased(`file:${path}`, 'any.example', workspaceId, { ...closed, secretsDir })
 
     for (const name of ['key', '..data/key', '..2026/deep/key', 'not there'])
       expect(leads(own(name)), name).toBe(true)
@@ -142,10 +142,10 @@ describe('release by default', () => {
 
   test('any *_API_KEY goes to a known provider while nobody signs in on a loopback bind', () => {
     const open = { ...closed, openLoopback: true }
-    expect(released('env:MY_API_KEY', 'api.openai.com', mine, open)).toBe(true)
-    expect(released('env:MY_API_KEY', 'evil.example', mine, open)).toBe(false)
-    expect(released('env:MY_TOKEN', 'api.openai.com', mine, open)).toBe(false)
-    expect(released('env:MY_API_KEY', 'api.openai.com', mine, closed)).toBe(false)
+    expect(isReleased('env:MY_API_KEY', 'api.openai.com', mine, open)).toBe(true)
+    expect(isReleased('env:MY_API_KEY', 'evil.example', mine, open)).toBe(false)
+    expect(isReleased('env:MY_TOKEN', 'api.openai.com', mine, open)).toBe(false)
+    expect(isReleased('env:MY_API_KEY', 'api.openai.com', mine, closed)).toBe(false)
   })
 })
 
@@ -159,15 +159,15 @@ describe('release by the operator', () => {
         { prefix: 'env:TEAM_' },
       ],
     }
-    expect(released('env:VLLM', 'gpu.example:8000', mine, policy)).toBe(true)
-    expect(released('env:VLLM', 'a.inner.example:99', mine, policy)).toBe(true)
-    expect(released('env:VLLM', 'gpu.example', mine, policy)).toBe(false)
-    expect(released('env:VLLM', 'inner.example', mine, policy)).toBe(false)
-    expect(released('env:VLLM', 'gpu.example:8000', theirs, policy)).toBe(false)
-    expect(released('file:/run/secrets/team/a', 'x', theirs, policy)).toBe(true)
-    expect(released('file:/run/secrets/team-b/a', 'x', theirs, policy)).toBe(false)
-    expect(released('file:/run/secrets/team/../boot', 'x', theirs, policy)).toBe(false)
-    expect(released('env:TEAM_A', 'x', theirs, policy)).toBe(true)
+    expect(isReleased('env:VLLM', 'gpu.example:8000', mine, policy)).toBe(true)
+    expect(isReleased('env:VLLM', 'a.inner.example:99', mine, policy)).toBe(true)
+    expect(isReleased('env:VLLM', 'gpu.example', mine, policy)).toBe(false)
+    expect(isReleased('env:VLLM', 'inner.example', mine, policy)).toBe(false)
+    expect(isReleased('env:VLLM', 'gpu.example:8000', theirs, policy)).toBe(false)
+    expect(isReleased('file:/run/secrets/team/a', 'x', theirs, policy)).toBe(true)
+    expect(isReleased('file:/run/secrets/team-b/a', 'x', theirs, policy)).toBe(false)
+    expect(isReleased('file:/run/secrets/team/../boot', 'x', theirs, policy)).toBe(false)
+    expect(isReleased('env:TEAM_A', 'x', theirs, policy)).toBe(true)
   })
 
   test('references of the configuration itself are never released, however they are written', () => {
@@ -187,8 +187,8 @@ auth:
 chat: {tokenRef: "env:OPENROUTER_API_KEY"}
 mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B: "env:BOX"}}]}`,
     )
-    const { config } = loadConfig({ path: join(folder, 'workbase.yaml') }, environmentOf({}))
-    const policy = releasePolicy(config, join(folder, 'data'), true)
+    const { config } = loadConfig({ path: join(folder, 'workbase.yaml') }, createEnvironment({}))
+    const policy = createReleasePolicy(config, join(folder, 'data'), true)
     for (const ref of [
       'env:BOOTSTRAP',
       'env:Bootstrap',
@@ -196,23 +196,23 @@ mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B:
       `file:${folderOf}/./SESSION`,
       'env:BOX',
     ])
-      expect(released(ref, 'any.example', mine, policy), ref).toBe(false)
-    expect(released('env:BASIC', 'any.example', mine, policy)).toBe(true)
-    expect(released('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, policy)).toBe(true)
-    expect(released('env:OPENAI_API_KEY', 'api.openai.com', mine, policy)).toBe(true)
+      expect(isReleased(ref, 'any.example', mine, policy), ref).toBe(false)
+    expect(isReleased('env:BASIC', 'any.example', mine, policy)).toBe(true)
+    expect(isReleased('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, policy)).toBe(true)
+    expect(isReleased('env:OPENAI_API_KEY', 'api.openai.com', mine, policy)).toBe(true)
     expect(policy.openLoopback).toBe(false)
   })
 })
 
 describe('what the configuration uses is for the configuration [security rule 1]', () => {
-  const isReleased = (config: object, ref: string) => {
+  const isReleasedBy = (config: object, ref: string) => {
     const path = join(folder, 'own.yaml')
     const runtime = {
       secretRefs: { allow: [{ prefix: ref.slice(0, 6) }, { prefix: `file:${folder}` }] },
     }
     writeFileSync(path, JSON.stringify({ version: 1, runtime, ...config }))
-    const { config: loaded } = loadConfig({ path }, environmentOf({}))
-    return released(ref, 'any.example', mine, releasePolicy(loaded, join(folder, 'data'), true))
+    const { config: loaded } = loadConfig({ path }, createEnvironment({}))
+    return isReleased(ref, 'any.example', mine, createReleasePolicy(loaded, join(folder, 'data'), true))
   }
   const oidc = (client: object) => ({
     issuer: 'https://i.example',
@@ -228,10 +228,10 @@ describe('what the configuration uses is for the configuration [security rule 1]
     })
     for (const mode of ['disabled', 'apiKey', 'oidc', 'any'])
       for (const ref of ['env:CLIENT', 'env:NEW', 'env:OLD', ...(mode === 'disabled' ? [] : ['env:BOOT'])]) {
-        expect(isReleased({ auth: auth(mode) }, ref), `${mode} ${ref}`).toBe(false)
-        expect(isReleased({}, ref), ref).toBe(true)
+        expect(isReleasedBy({ auth: auth(mode) }, ref), `${mode} ${ref}`).toBe(false)
+        expect(isReleasedBy({}, ref), ref).toBe(true)
       }
-    expect(isReleased({ auth: auth('any') }, 'env:CLIENT_2')).toBe(true)
+    expect(isReleasedBy({ auth: auth('any') }, 'env:CLIENT_2')).toBe(true)
   })
 
   test('a file by another name: through a link to it, or to a folder above it', () => {
@@ -243,8 +243,8 @@ describe('what the configuration uses is for the configuration [security rule 1]
     for (const own of ['kept/session', 'shelf/session', 'alias']) {
       const config = { auth: { mode: 'oidc', oidc: oidc({ sessionSecretRef: `file:${folder}/${own}` }) } }
       for (const name of ['kept/session', 'shelf/session', 'alias'])
-        expect(isReleased(config, `file:${folder}/${name}`), `${own} as ${name}`).toBe(false)
-      expect(isReleased(config, `file:${folder}/shelf/other`)).toBe(true)
+        expect(isReleasedBy(config, `file:${folder}/${name}`), `${own} as ${name}`).toBe(false)
+      expect(isReleasedBy(config, `file:${folder}/shelf/other`)).toBe(true)
     }
   })
 })
@@ -276,8 +276,8 @@ describe('properties', () => {
   test('a path that climbs, and a reserved reference, are never released', () => {
     fc.assert(
       fc.property(ref, host, policy, (ref, host, policy) => {
-        if (ref.split('/').includes('..')) expect(released(ref, host, mine, policy)).toBe(false)
-        expect(released(ref, host, mine, { ...policy, reserved: [...policy.reserved, ref] })).toBe(false)
+        if (ref.split('/').includes('..')) expect(isReleased(ref, host, mine, policy)).toBe(false)
+        expect(isReleased(ref, host, mine, { ...policy, reserved: [...policy.reserved, ref] })).toBe(false)
       }),
     )
   })
@@ -286,7 +286,7 @@ describe('properties', () => {
     fc.assert(
       fc.property(ref, host, (ref, host) => {
         const own = normalizeRef(ref)?.startsWith(`file:/data/secrets/${mine}/`) ?? false
-        expect(released(ref, host, mine, closed)).toBe(
+        expect(isReleased(ref, host, mine, closed)).toBe(
           own || (ref === 'env:OPENAI_API_KEY' && host === 'api.openai.com'),
         )
       }),
@@ -296,8 +296,8 @@ describe('properties', () => {
   test('allowing more never takes a release away, and the host is all that a release sends to', () => {
     fc.assert(
       fc.property(ref, host, policy, entry, (ref, host, policy, added) => {
-        const before = released(ref, host, mine, policy)
-        const after = released(ref, host, mine, { ...policy, allow: [...policy.allow, added] })
+        const before = isReleased(ref, host, mine, policy)
+        const after = isReleased(ref, host, mine, { ...policy, allow: [...policy.allow, added] })
         if (before) expect(after).toBe(true)
         if (after && !before && added.hosts)
           expect(added.hosts.some(allowed => host === allowed || host.replace(/:\d+$/, '') === allowed)).toBe(

@@ -8,7 +8,7 @@ test('S7.1-06 S9-02: codes and their statuses are frozen', async () => {
   await expect(`${JSON.stringify(statuses, null, 2)}\n`).toMatchFileSnapshot('./errors.snap.json')
 })
 
-test.each(errorCodes)('S7.1-02: %s has a hint of one sentence that says what to do', code => {
+test.each(errorCodes)('S7.1-02: %s has a hint that says what to do', code => {
   expect(errorRegistry[code].hint).toMatch(/^[A-Z].*\.$/)
 })
 

@@ -6,6 +6,7 @@ import { promisify } from 'node:util'
 import { generateSource } from 'oazapfts'
 import { expect, onTestFinished, test } from 'vitest'
 import { place } from '../commands/wb.ts'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const story = fileURLToPath(new URL('generated-client/story.ts.txt', import.meta.url))
@@ -30,6 +31,7 @@ test('a client generated from the served document compiles in strict mode, and r
   timeout: 60_000,
 }, async () => {
   const { url } = await place().serve()
+  const model = await citingModel()
   const folder = await clientOf(`${url}/api/v1/openapi.json`)
   const tools = join(root, 'node_modules')
   const compiled = run(process.execPath, [
@@ -40,9 +42,23 @@ test('a client generated from the served document compiles in strict mode, and r
     'false',
   ])
   expect(await compiled.catch((failed: { stdout: string }) => failed)).toMatchObject({ stdout: '' })
-  const told = await run(process.execPath, ['--import', 'tsx', join(folder, 'story.ts'), url], { cwd: root })
+  const told = await run(process.execPath, ['--import', 'tsx', join(folder, 'story.ts'), url, model.url], {
+    cwd: root,
+  })
   expect(told).toEqual({ stdout: 'told\n', stderr: '' })
 })
+
+/** Starts a model that searches for a question, and answers with the passage that it finds. */
+async function citingModel(): Promise<ChatServer> {
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  model.respond(({ body }) => {
+    const isFound = JSON.stringify(body.messages).includes('forms along the wing')
+    if (isFound) return { text: 'Along the wing [1].' }
+    return { toolCalls: [{ name: 'search_kb', arguments: { query: 'boundary layer' } }] }
+  })
+  return model
+}
 
 /** Generates a client beside the story, in a folder below the root so that packages are found. */
 async function clientOf(documentUrl: string): Promise<string> {

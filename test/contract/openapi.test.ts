@@ -1,18 +1,20 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, test } from 'vitest'
 import { api } from '../../src/contract/index.ts'
-import { type Operation, openApiDocument } from '../../src/contract/openapi.ts'
+import { type OpenApiOperation, openApiDocument } from '../../src/contract/openapi.ts'
 import type { Route } from '../../src/contract/route.ts'
 
 const document = openApiDocument(api, { version: '0.0.0' })
 const text = JSON.stringify(document)
 
-function operations(): [id: string, route: Route, operation: Operation][] {
+function operations(): [id: string, route: Route, operation: OpenApiOperation][] {
   return Object.entries(api).flatMap(([topic, routes]) =>
-    Object.entries(routes as Record<string, Route>).map(([name, route]): [string, Route, Operation] => {
-      const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
-      return [`${topic}.${name}`, route, document.paths[path]![route.method.toLowerCase()]!]
-    }),
+    Object.entries(routes as Record<string, Route>).map(
+      ([name, route]): [string, Route, OpenApiOperation] => {
+        const path = route.path.replaceAll(/:(\w+)/g, '{$1}')
+        return [`${topic}.${name}`, route, document.paths[path]![route.method.toLowerCase()]!]
+      },
+    ),
   )
 }
 

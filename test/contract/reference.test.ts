@@ -1,32 +1,32 @@
 import { BaseResolver, createConfig, lintDocument, makeDocumentFromString } from '@redocly/openapi-core'
 import { describe, expect, test } from 'vitest'
 import { api } from '../../src/contract/index.ts'
-import { type Operation, openApiDocument, type Schema } from '../../src/contract/openapi.ts'
-import { partsOf } from '../../src/contract/reference/annotate.ts'
-import { examples } from '../../src/contract/reference/examples.ts'
-import { fields, parameters } from '../../src/contract/reference/fields.ts'
-import { operations as operationTexts } from '../../src/contract/reference/operations.ts'
-import { schemas as schemaTexts } from '../../src/contract/reference/schemas.ts'
-import { topics } from '../../src/contract/reference/topics.ts'
+import { type JsonSchema, type OpenApiOperation, openApiDocument } from '../../src/contract/openapi.ts'
+import { subschemasOf } from '../../src/contract/reference/annotate.ts'
+import { bodyExamples } from '../../src/contract/reference/body-examples.ts'
+import { fieldDescriptions, parameterDescriptions } from '../../src/contract/reference/field-descriptions.ts'
+import { operationDescriptions as operationTexts } from '../../src/contract/reference/operation-descriptions.ts'
+import { schemaDescriptions as schemaTexts } from '../../src/contract/reference/schema-descriptions.ts'
+import { topicTexts } from '../../src/contract/reference/topic-texts.ts'
 
 const document = openApiDocument(api, { version: '0.0.0' })
 const operations = Object.values(document.paths).flatMap(path => Object.values(path))
 const { schemas } = document.components
 
 /** Fields of a schema and of those inside it, by their path. */
-function* fieldsOf(schema: Schema, at: string): Generator<[path: string, field: Schema]> {
+function* fieldsOf(schema: JsonSchema, at: string): Generator<[path: string, field: JsonSchema]> {
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     yield [`${at}.${name}`, field]
     yield* fieldsOf(field, `${at}.${name}`)
   }
-  for (const part of partsOf(schema)) yield* fieldsOf(part, at)
+  for (const part of subschemasOf(schema)) yield* fieldsOf(part, at)
 }
 
 function* bodiesOf({
   operationId,
   requestBody,
   responses,
-}: Operation): Generator<[path: string, body: Schema]> {
+}: OpenApiOperation): Generator<[path: string, body: JsonSchema]> {
   for (const { schema } of Object.values(requestBody?.content ?? {})) yield [`${operationId} request`, schema]
   for (const [status, response] of Object.entries(responses))
     if ('content' in response)
@@ -74,10 +74,10 @@ test('no description or example is of something that does not exist', () => {
   const last = (key: string) => key.split('.').at(-1)!
   expect(Object.keys(operationTexts).filter(id => !ids.has(id))).toEqual([])
   expect(Object.keys(schemaTexts).filter(name => !schemas[name])).toEqual([])
-  expect(Object.keys(topics).filter(name => !document.tags.some(tag => tag.name === name))).toEqual([])
-  expect(Object.keys(fields).filter(key => !fieldNames.has(last(key)))).toEqual([])
-  expect(Object.keys(parameters).filter(key => !parameterNames.has(last(key)))).toEqual([])
-  expect(Object.keys(examples).filter(id => !ids.has(id))).toEqual([])
+  expect(Object.keys(topicTexts).filter(name => !document.tags.some(tag => tag.name === name))).toEqual([])
+  expect(Object.keys(fieldDescriptions).filter(key => !fieldNames.has(last(key)))).toEqual([])
+  expect(Object.keys(parameterDescriptions).filter(key => !parameterNames.has(last(key)))).toEqual([])
+  expect(Object.keys(bodyExamples).filter(id => !ids.has(id))).toEqual([])
 })
 
 test('every body has an example', () => {
@@ -96,7 +96,7 @@ test('the groups begin with those that people use first', () => {
 test('the schema of filters covers the operators of the grammar', () => {
   expect(schemas.KnowledgeFilter!.properties!.filter!.$ref).toBe('#/components/schemas/Filter')
   const [combination, conditions] = schemas.Filter!.anyOf!
-  const comparisons = partsOf(partsOf(conditions!)[0]!)[1]!
+  const comparisons = subschemasOf(subschemasOf(conditions!)[0]!)[1]!
   const operators = [combination!, comparisons].flatMap(({ properties }) => Object.keys(properties!))
   expect(operators.sort()).toEqual([
     '$all',

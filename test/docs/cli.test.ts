@@ -9,9 +9,9 @@ interface Listed {
 const page = readFileSync('docs/cli.md', 'utf8')
 const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, Listed> }
 
-/** Commands of the overview at the top of the page: `wb kb list | create` is two, `wb api METHOD PATH   …` one. */
+/** Returns the commands of the overview: `wb kb list | create` is two, `wb api METHOD PATH   …` one. */
 function overview(): string[] {
-  const [, block] = /```\n(wb [\s\S]*?)```/.exec(page)!
+  const [, block] = /## Commands\n\n```\n([\s\S]*?)```/.exec(page)!
   return block!.split('\n').flatMap(line => {
     const several = /^wb ((?:[a-z]+ +)+?)([a-z-]+(?: \| [a-z-]+)+)$/.exec(line)
     if (several) return several[2]!.split(' | ').map(verb => `${several[1]!.trim()} ${verb}`)
@@ -36,4 +36,15 @@ test('docs/cli.md lists every flag that all commands have', () => {
   expect([...section!.matchAll(/`(?:-\w, )?(--[a-z-]+)[^`]*` \|/g)].map(([, name]) => name).sort()).toEqual(
     everywhere.sort(),
   )
+})
+
+test('README.md names only commands that exist', () => {
+  const code = readFileSync('README.md', 'utf8').match(/```[\s\S]*?```|`[^`\n]+`/g)!
+  const typed = code.flatMap(text =>
+    [...text.matchAll(/\bwb ([a-z]+(?: [a-z-]+)*)/g)].map(([, words]) => words!),
+  )
+  const isCommand = (words: string) =>
+    words.split(' ').some((_, at, all) => all.slice(0, at + 1).join(':') in commands)
+  expect(typed.length).toBeGreaterThan(20)
+  expect(typed.filter(words => !isCommand(words))).toEqual([])
 })

@@ -1,8 +1,8 @@
 import { emptyFields } from '../../src/agents/messages.ts'
 import { type Agent, agents } from '../../src/contract/agents.ts'
 import { type Conversation, conversations } from '../../src/contract/conversations.ts'
-import type { Request } from '../../src/contract/route.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { RowStore } from '../../src/storage/rows.ts'
 import { type MessageRow, tables } from '../../src/storage/tables.ts'
 import { makeWorkspace } from './place.ts'
@@ -13,7 +13,10 @@ type Call = Pick<Opened, 'call'>
 /** An agent in a workspace of its own unless one is named. */
 export async function makeAgent(
   opened: Call,
-  { workspaceId, ...body }: Partial<Request<typeof agents.create>['body']> & { workspaceId?: string } = {},
+  {
+    workspaceId,
+    ...body
+  }: Partial<ClientRequest<typeof agents.create>['body']> & { workspaceId?: string } = {},
 ): Promise<Agent> {
   const place = workspaceId ?? (await makeWorkspace(opened)).workspaceId
   return opened.call(agents.create, { params: { workspaceId: place }, body: { name: 'agent', ...body } })
@@ -22,7 +25,7 @@ export async function makeAgent(
 export function makeConversation(
   { call }: Call,
   { workspaceId, agentId }: Pick<Agent, 'workspaceId' | 'agentId'>,
-  body: Request<typeof conversations.create>['body'] = {},
+  body: ClientRequest<typeof conversations.create>['body'] = {},
 ): Promise<Conversation> {
   return call(conversations.create, { params: { workspaceId, agentId }, body })
 }
@@ -54,7 +57,7 @@ export function messageRow(
 
 /** Write messages into the store of a data directory, beside its runtime. */
 export async function writeMessages(dataDir: string, rows: readonly MessageRow[]): Promise<void> {
-  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   await insertMessages(store.rows, rows)
   await store.close()
 }

@@ -52,12 +52,13 @@ export class FakeIo implements Io {
   }
 }
 
-/** A pipe that keeps what is written to it. */
+/** A pipe that keeps what is written to it, and emits it as `data`. */
 class Sink extends Writable {
   readonly #parts: Buffer[] = []
 
   override _write(part: Buffer, _encoding: BufferEncoding, done: () => void): void {
     this.#parts.push(part)
+    this.emit('data', part)
     done()
   }
 

@@ -1,12 +1,12 @@
 import { type Document, documents, type IngestInput } from '../../src/contract/documents.ts'
-import { type Hit, type KnowledgeBase, kb } from '../../src/contract/knowledge.ts'
-import type { Request } from '../../src/contract/route.ts'
+import { type KnowledgeBase, kb, type SearchHit } from '../../src/contract/knowledge.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { type EmbeddingService, embeddingServices } from '../../src/contract/services.ts'
 import { type Workspace, workspaces } from '../../src/contract/workspaces.ts'
 import type { Opened } from './runtime.ts'
 
 type Call = Pick<Opened, 'call'>
-type Body<T> = Request<T> extends { body: infer B } ? B : never
+type Body<T> = ClientRequest<T> extends { body: infer B } ? B : never
 
 let made = 0
 
@@ -56,7 +56,7 @@ export interface Base {
   readonly name: string
   readonly path: string
   ingest(text: string, fields?: Partial<IngestInput>): Promise<Ingested>
-  search(text: string, fields?: Partial<Body<typeof kb.search>>): Promise<Hit[]>
+  search(text: string, fields?: Partial<Body<typeof kb.search>>): Promise<SearchHit[]>
   show(): Promise<KnowledgeBase & { embedder?: { version: string; state: string; fittedChunks: number } }>
   documents(): Promise<Document[]>
   delete(): Promise<void>

@@ -1,13 +1,13 @@
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { environmentOf } from '../../src/config/environment.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
 import type { AnswerPart } from '../../src/models/chat/answer-text.ts'
-import { type ChatConfig, openChat } from '../../src/models/chat/chat.ts'
-import type { Chat, Completion } from '../../src/models/chat/completion.ts'
-import { openLearned } from '../../src/models/chat/learned.ts'
+import type { ChatClient, Completion } from '../../src/models/chat/completion.ts'
+import { openLearnedModels } from '../../src/models/chat/learned-models.ts'
+import { type ChatConfig, openChat } from '../../src/models/chat/open-chat.ts'
 import type { ModelService } from '../../src/models/endpoint.ts'
-import { EndpointGuard } from '../../src/models/guard.ts'
-import { openNetwork } from '../../src/models/outbound.ts'
+import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
+import { openOutboundNetwork } from '../../src/models/outbound.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 
 export interface Setting {
@@ -22,14 +22,14 @@ export interface Setting {
 /** A provider, and chats that reach it over sockets. */
 export interface ChatPlace {
   readonly provider: ChatServer
-  open(setting?: Setting): Chat
+  open(setting?: Setting): ChatClient
   close(): Promise<void>
 }
 
 export async function chatPlace(): Promise<ChatPlace> {
-  const network = openNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
+  const network = openOutboundNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
   const provider = await startChatServer()
-  const learned = openLearned({ clock: systemClock, outbound: network.send })
+  const learned = openLearnedModels({ clock: systemClock, outbound: network.send })
   return {
     provider,
     open: ({ service, chat, released = true, variables, retriesMax = 0, clock = systemClock } = {}) => {
@@ -45,7 +45,7 @@ export async function chatPlace(): Promise<ChatPlace> {
         ...service,
       }
       return openChat(whole, {
-        environment: environmentOf({ KEY: 'sk-secret', OWN_KEY: 'sk-own', ...variables }),
+        environment: createEnvironment({ KEY: 'sk-secret', OWN_KEY: 'sk-own', ...variables }),
         isReleased: async () => released,
         outbound: network.send,
         clock,

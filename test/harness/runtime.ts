@@ -2,14 +2,15 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
+import type { KeyCost } from '../../src/auth/keys/token.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import type { Log } from '../../src/base/log.ts'
-import { type Client, connect } from '../../src/client/client.ts'
-import { environmentOf } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
-import { openRuntime, type Runtime, type Seams } from '../../src/runtime.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
+import { openRuntime, type Runtime, type RuntimeOverrides } from '../../src/runtime.ts'
 
-export interface Options extends Seams {
+export interface Options extends RuntimeOverrides {
   /** Of a runtime that was opened before, to open a second one beside it. */
   readonly dataDir?: string
   readonly server?: boolean
@@ -63,11 +64,14 @@ export function scratchDir(): string {
   return folder
 }
 
+/** Key derivation in a millisecond. Processes that share a store need `productionCost`. */
+export const lowCost: KeyCost = { N: 2, r: 1, p: 1 }
+
 /** Open a runtime as a command does, or with `server` and `threads` as `wb serve` does; it is closed with the test. */
 export async function open(options: Options = {}): Promise<Opened> {
   const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, headers = {} } = options
   const complaints: Complaint[] = []
-  const environment = environmentOf(options.environment ?? {})
+  const environment = createEnvironment(options.environment ?? {})
   const runtime = await openRuntime(
     {
       config: loadConfig({ path: written(options.config) }, environment).config,
@@ -78,7 +82,7 @@ export async function open(options: Options = {}): Promise<Opened> {
       server,
       log: logInto(complaints),
     },
-    { strictErrors: true, ...options },
+    { strictErrors: true, keyCost: lowCost, ...options },
   )
   let closing: Promise<void> | undefined
   const close = () => {
@@ -91,7 +95,7 @@ export async function open(options: Options = {}): Promise<Opened> {
     return runtime.fetch(new Request(origin + path, { ...request, headers: own }), as)
   }
   const callAs = (as?: 'operator') =>
-    connect({
+    openClient({
       baseUrl: '',
       fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit, as),
     }).call

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import { LsaModel } from '../../src/models/lsa.ts'
-import { placeholderEmbed } from '../../src/models/placeholder.ts'
+import { placeholderEmbed } from '../../src/models/placeholder-embedder.ts'
 import type { ContentStore, FittedSpaces } from '../../src/storage/content.ts'
 import type { Base } from './place.ts'
 import { storeFile } from './store.ts'

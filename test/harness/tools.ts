@@ -1,18 +1,18 @@
-import { type AuthContext, anonymousIn, verifiedAs } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
-import type { Passage, Tool, ToolContext, ToolResult } from '../../src/agents/tools/tool.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { type AuthContext, anonymousContext, verifiedContext } from '../../src/access/subject.ts'
+import type { Tool, ToolContext, ToolPassage, ToolResult } from '../../src/agents/tools/tool.ts'
 import { audit } from '../../src/contract/audit.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
-import type { Seams } from '../../src/runtime.ts'
+import type { RuntimeOverrides } from '../../src/runtime.ts'
 import { makeWorkspace } from './place.ts'
 import { type Opened, type Options, open } from './runtime.ts'
 
-type AgentTools = Parameters<NonNullable<Seams['tools']>>[0]
+type AgentTools = Parameters<NonNullable<RuntimeOverrides['tools']>>[0]
 
 /** A key with some scopes. */
 export function keyWith(...scopes: Scope[]): AuthContext {
-  return verifiedAs('apiKey', {
+  return verifiedContext('apiKey', {
     id: 'a key',
     label: null,
     type: 'apiKey',
@@ -38,7 +38,7 @@ export interface ToolStage extends AgentTools {
   readonly wb: Opened
   readonly workspaceId: string
   /** Passages that were cited, the first as 1. */
-  readonly cited: readonly Passage[]
+  readonly cited: readonly ToolPassage[]
   context(calling?: Calling): ToolContext
   toolsOf(toolIds?: readonly string[]): Promise<readonly Tool[]>
   /** Have the tool of a fresh turn called through the gate. */
@@ -57,26 +57,26 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
     },
   })
   const { workspaceId } = await makeWorkspace(wb)
-  const cited: Passage[] = []
-  const cite = (passage: Passage) => {
+  const cited: ToolPassage[] = []
+  const cite = (passage: ToolPassage) => {
     const known = cited.findIndex(({ chunkId }) => chunkId === passage.chunkId)
     return known >= 0 ? known + 1 : cited.push(passage)
   }
   const { signal: never } = new AbortController()
   const context = ({
-    auth = anonymousIn('disabled'),
+    auth = anonymousContext('disabled'),
     knowledgeBaseIds = [],
     passageTokens = 8_000,
     signal = never,
   }: Calling = {}) => ({
     workspaceId,
-    caller: { auth, visibility: everything(), signal, requestId: 'request-1' },
+    caller: { auth, visibility: fullVisibility(), signal, requestId: 'request-1' },
     knowledgeBaseIds,
     passageTokens,
     signal,
     cite,
   })
-  const toolsOf = async (toolIds: readonly string[] = [], auth = anonymousIn('disabled')) =>
+  const toolsOf = async (toolIds: readonly string[] = [], auth = anonymousContext('disabled')) =>
     (await opened.toolbox.forAgent({ workspaceId, toolIds: [...toolIds] }, auth, never)).tools
   return {
     ...opened,

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type Subject, verifiedAs } from '../../src/access/subject.ts'
+import { type Subject, verifiedContext } from '../../src/access/subject.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { errorOf, refusal, stage } from './stage.ts'
@@ -180,7 +180,7 @@ describe('access', () => {
     principalId: 'key',
     grantSpanMs: null,
   }
-  const auth = verifiedAs('apiKey', subject)
+  const auth = verifiedContext('apiKey', subject)
 
   test('the gate stands before the handler, and names the missing scope in the log', async () => {
     const run = vi.fn()

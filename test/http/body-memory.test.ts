@@ -23,18 +23,18 @@ const verified = (caller: string) => ({ caller, isVerified: true })
 describe('the memory for bodies', () => {
   test('one caller gets its share, others the rest, and what is released can be held again', () => {
     const memory = new BodyMemory(budget)
-    const [first, second, third] = ['a', 'a', 'b'].map(caller => memory.hold(verified(caller)))
+    const [first, second, third] = ['a', 'a', 'b'].map(caller => memory.reserve(verified(caller)))
     first!.resize(3_000_000)
     expect(thrownBy(() => second!.resize(1_500_000))).toEqual(overloaded)
     third!.resize(4_000_000)
-    expect(thrownBy(() => memory.hold(verified('c')).resize(1_500_000))).toEqual(overloaded)
+    expect(thrownBy(() => memory.reserve(verified('c')).resize(1_500_000))).toEqual(overloaded)
     first!.release()
     second!.resize(1_500_000)
   })
 
   test('a refused change leaves what was held', () => {
     const memory = new BodyMemory(budget)
-    const [grown, other] = [memory.hold(verified('a')), memory.hold(verified('a'))]
+    const [grown, other] = [memory.reserve(verified('a')), memory.reserve(verified('a'))]
     grown.resize(2_000_000)
     other.resize(2_000_000)
     expect(thrownBy(() => grown.resize(2_000_001))).toEqual(overloaded)
@@ -44,17 +44,17 @@ describe('the memory for bodies', () => {
 
   test('small bodies fit while large ones have spent the budget, and strangers leave those of subjects alone', () => {
     const memory = new BodyMemory(budget)
-    for (const caller of ['a', 'b']) memory.hold(verified(caller)).resize(4_000_000)
-    memory.hold(verified('a')).resize(smallBodyBytes)
+    for (const caller of ['a', 'b']) memory.reserve(verified(caller)).resize(4_000_000)
+    memory.reserve(verified('a')).resize(smallBodyBytes)
     for (let address = 0; address < 3; address++)
       for (let stalled = 0; stalled < 100; stalled++)
         thrownBy(() =>
-          memory.hold({ caller: `anonymous ${address}`, isVerified: false }).resize(smallBodyBytes),
+          memory.reserve({ caller: `anonymous ${address}`, isVerified: false }).resize(smallBodyBytes),
         )
     expect(
-      thrownBy(() => memory.hold({ caller: 'anonymous 9', isVerified: false }).resize(smallBodyBytes)),
+      thrownBy(() => memory.reserve({ caller: 'anonymous 9', isVerified: false }).resize(smallBodyBytes)),
     ).toEqual(overloaded)
-    memory.hold(verified('c')).resize(smallBodyBytes)
+    memory.reserve(verified('c')).resize(smallBodyBytes)
   })
 
   test('whatever is held, changed, and released, the budget holds and comes back whole', () => {
@@ -67,7 +67,7 @@ describe('the memory for bodies', () => {
       fc.property(fc.array(step, { maxLength: 40 }), steps => {
         const memory = new BodyMemory(budget)
         const callers = ['a', 'a', 'b', 'b', 'c', 'c']
-        const holds = callers.map(caller => memory.hold(verified(caller)))
+        const holds = callers.map(caller => memory.reserve(verified(caller)))
         const held = callers.map(() => 0)
         for (const { hold, act, bytes } of steps) {
           if (act === 'release') holds[hold]!.release()
@@ -80,8 +80,8 @@ describe('the memory for bodies', () => {
         expect(sumOf()).toBeLessThanOrEqual(budget.totalBytes)
         for (const caller of 'abc') expect(sumOf(caller)).toBeLessThanOrEqual(budget.perCallerBytes)
         for (const hold of holds) hold.release()
-        memory.hold(verified('a')).resize(budget.perCallerBytes)
-        memory.hold(verified('b')).resize(budget.perCallerBytes)
+        memory.reserve(verified('a')).resize(budget.perCallerBytes)
+        memory.reserve(verified('b')).resize(budget.perCallerBytes)
       }),
     )
   })

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
-import { parseJson } from '../../src/http/json.ts'
+import { parseRequestJson } from '../../src/http/request-json.ts'
 import { errorOf, stage } from './stage.ts'
 
-const parse = (text: string) => parseJson(Buffer.from(text))
+const parse = (text: string) => parseRequestJson(Buffer.from(text))
 const refused = (text: string | Buffer) => {
   try {
-    parseJson(Buffer.from(text))
+    parseRequestJson(Buffer.from(text))
   } catch (error) {
     expect(error).toMatchObject({ code: 'validation_error' })
     return (error as Error).message

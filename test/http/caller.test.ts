@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/access/caller.ts'
-import { type Subject, verifiedAs } from '../../src/access/subject.ts'
+import { type Subject, verifiedContext } from '../../src/access/subject.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import { open } from '../harness/runtime.ts'
 import { errorOf, refusal, stage } from './stage.ts'
@@ -19,7 +19,7 @@ const holding = (...scopes: Scope[]) => {
     principalId: 'key',
     grantSpanMs: null,
   }
-  return verifiedAs('apiKey', subject)
+  return verifiedContext('apiKey', subject)
 }
 
 describe('S4.2-08: a rule that is raised by what changes', () => {

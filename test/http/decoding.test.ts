@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openDecoding } from '../../src/http/decoding.ts'
+import { openDecodeThread } from '../../src/http/decode-thread.ts'
 
 function open() {
-  const decoding = openDecoding()
+  const decoding = openDecodeThread()
   onTestFinished(() => decoding.close())
   return decoding
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
-import { type Subject, verifiedAs } from '../../src/access/subject.ts'
-import type { Presented } from '../../src/auth/authenticate.ts'
+import { type Subject, verifiedContext } from '../../src/access/subject.ts'
+import type { RequestCredentials } from '../../src/auth/authenticate.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { RateLimits } from '../../src/http/rate-limit.ts'
 import { TestClock } from '../harness/runtime.ts'
@@ -150,7 +150,7 @@ describe('the order of the checks', () => {
       principalId: 'key',
       grantSpanMs: null,
     }
-    const { send } = stage({ auth: verifiedAs('apiKey', subject) })
+    const { send } = stage({ auth: verifiedContext('apiKey', subject) })
     expect(await code(send('GET /api/v1/workspaces/nope/records/a?x=%ZZ'))).toBe('forbidden')
     expect(await code(send(`DELETE ${workspace}?x=%ZZ`))).toBe('forbidden')
     expect(await code(send(`GET ${workspace}/records/a?x=%ZZ`))).toBe('validation_error')
@@ -191,14 +191,14 @@ describe('the order of the checks', () => {
 
 describe('what the auth step is told', () => {
   async function presentedTo(init: Init, changed: Parameters<typeof stage>[0] = {}) {
-    const seen: Presented[] = []
-    const authenticate = (presented: Presented) => {
+    const seen: RequestCredentials[] = []
+    const authenticate = (presented: RequestCredentials) => {
       seen.push(presented)
       return refusal('unauthorized')
     }
     await stage({ ...changed, authenticate }).send('GET /api/v1/notes', init)
     const [presented] = seen
-    return { address: presented!.address, origin: presented!.siteOrigin() }
+    return { address: presented!.client, origin: presented!.siteOrigin() }
   }
   const told = {
     'x-forwarded-for': '198.51.100.1',
@@ -288,7 +288,7 @@ describe('S6-04: a refusal by the edge is one record', () => {
       principalId: 'key',
       grantSpanMs: null,
     }
-    const auth = verifiedAs('apiKey', subject)
+    const auth = verifiedContext('apiKey', subject)
     expect(await denied({ auth }, `DELETE ${workspace}`)).toEqual([
       {
         action: 'auth.api_denied',

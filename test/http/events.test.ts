@@ -1,14 +1,19 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import type { Event } from '../../src/access/audit.ts'
-import { type AuthContext, anonymousIn, operatorOf, verifiedAs } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import type { AuditEvent } from '../../src/access/audit-trail.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import {
+  type AuthContext,
+  anonymousContext,
+  operatorContext,
+  verifiedContext,
+} from '../../src/access/subject.ts'
 import { eventsOf } from '../../src/client/events.ts'
 import { anyCaller } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { route, type ServerEvent } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
-import type { Within } from '../../src/http/incoming.ts'
+import type { LocalFacts } from '../../src/http/incoming-request.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from './stage.ts'
 
@@ -71,10 +76,10 @@ function stage() {
   const clock = new TestClock()
   const source = new Source()
   const logged: { level: string; facts: object; message: string }[] = []
-  const audited: Event[] = []
+  const audited: AuditEvent[] = []
   const log = (level: string) => (facts: object, message: string) =>
     void logged.push({ level, facts, message })
-  const callers = { authenticate: (): AuthContext => anonymousIn('apiKey') }
+  const callers = { authenticate: (): AuthContext => anonymousContext('apiKey') }
   const app = createApp({
     api,
     handlers: {
@@ -84,15 +89,15 @@ function stage() {
       },
     },
     authenticate: () => callers.authenticate(),
-    stranger: anonymousIn('apiKey'),
-    inWorkspace: auth => auth,
+    anonymous: anonymousContext('apiKey'),
+    scopeToWorkspace: auth => auth,
     audit: {
       note: (_actor, event) => void audited.push(event),
       draft: () => {
         throw new Error('nothing is recorded here')
       },
     },
-    visibility: everything,
+    visibility: fullVisibility,
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
     clock,
     settings,
@@ -282,7 +287,7 @@ describe('an event stream', () => {
       callers.authenticate = () => {
         if (end === 'drains') app.drain()
         else called.abort()
-        return anonymousIn('apiKey')
+        return anonymousContext('apiKey')
       }
       const { reader } = await open({ signal: called.signal })
       expect(await read(reader)).toBe('')
@@ -328,7 +333,7 @@ describe('a caller that loses its right while it reads', () => {
     let asked = 0
     callers.authenticate = () => {
       asked++
-      return anonymousIn('apiKey')
+      return anonymousContext('apiKey')
     }
     for (const [id, ms, times] of [
       ['1', 999, 0],
@@ -366,16 +371,16 @@ describe('a caller that loses its right while it reads', () => {
 
 describe('many streams of one caller', () => {
   const peer = (address: string) => ({ encrypted: false, address })
-  const subject = (id: string) => ({ ...operatorOf('apiKey', id).subject!, type: 'apiKey' as const })
+  const subject = (id: string) => ({ ...operatorContext('apiKey', id).subject!, type: 'apiKey' as const })
 
   test.each([
-    ['an address', anonymousIn('apiKey')],
-    ['a key', verifiedAs('apiKey', subject('one'))],
+    ['an address', anonymousContext('apiKey')],
+    ['a key', verifiedContext('apiKey', subject('one'))],
   ])(
     'of %s are refused from the 33rd on, until one of them ends; those of others are not',
     async (_, auth) => {
       const { app, callers } = stage()
-      const ask = async (within?: Within) =>
+      const ask = async (within?: LocalFacts) =>
         app.fetch(
           new Request('http://localhost/api/v1/ticks', {
             headers: { accept: 'text/event-stream', host: 'localhost' },
@@ -392,7 +397,7 @@ describe('many streams of one caller', () => {
       expect(app.inFlight).toBe(32)
       expect((await ask(theirs)).status).toBe(auth.anonymous ? 200 : 429)
       expect((await ask()).status).toBe(200)
-      callers.authenticate = () => verifiedAs('apiKey', subject('other'))
+      callers.authenticate = () => verifiedContext('apiKey', subject('other'))
       expect((await ask(mine)).status).toBe(200)
       callers.authenticate = () => auth
       await all[7]!.body!.cancel()

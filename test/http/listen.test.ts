@@ -3,15 +3,15 @@ import { request } from 'node:https'
 import { connect, createServer } from 'node:net'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
-import { type Listening, listen } from '../../src/http/listen.ts'
+import { listen, type RunningServer } from '../../src/http/listen.ts'
 import { type Stage, stage } from './stage.ts'
 
-const open: Listening[] = []
+const open: RunningServer[] = []
 afterEach(async () => {
   await Promise.all(open.splice(0).map(each => each.close(0)))
 })
 
-async function serve(made: Stage, port = 0): Promise<Listening> {
+async function serve(made: Stage, port = 0): Promise<RunningServer> {
   const listening = await listen(made.app, { host: '127.0.0.1', port })
   open.push(listening)
   return listening

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
-import type { Upload } from '../../src/contract/route.ts'
-import { unlimitedHold } from '../../src/http/body-memory.ts'
-import type { Incoming } from '../../src/http/incoming.ts'
-import { formReader } from '../../src/http/multipart.ts'
+import type { ReceivedForm } from '../../src/contract/route.ts'
+import { unlimitedReservation } from '../../src/http/body-memory.ts'
+import type { IncomingRequest } from '../../src/http/incoming-request.ts'
+import { createFormReader } from '../../src/http/multipart.ts'
 import { scratchDir } from '../harness/runtime.ts'
 import { file, formBytes, formHeaders, text } from '../wire/forms.ts'
 
@@ -27,13 +27,13 @@ function receive(folder: string, pieces: readonly Uint8Array[]): Promise<Kept> {
       controller.close()
     },
   })
-  const incoming = { headers: new Headers(formHeaders), openBody: () => source } as unknown as Incoming
-  const keep = async (upload: Upload<Record<string, unknown>>) => ({
+  const incoming = { headers: new Headers(formHeaders), openBody: () => source } as unknown as IncomingRequest
+  const keep = async (upload: ReceivedForm<Record<string, unknown>>) => ({
     content: readFileSync(upload.file.path),
     note: upload.text('note'),
     mode: statSync(upload.file.path).mode & 0o777,
   })
-  return formReader(body, folder)(incoming, unlimitedHold).receive(keep)
+  return createFormReader(body, folder)(incoming, unlimitedReservation).receive(keep)
 }
 
 function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
@@ -125,8 +125,13 @@ describe('a form', () => {
         controller.error(new Error('gone'))
       },
     })
-    const incoming = { headers: new Headers(formHeaders), openBody: () => source } as unknown as Incoming
-    const received = formReader(body, folder)(incoming, unlimitedHold).receive(async () => 'kept')
+    const incoming = {
+      headers: new Headers(formHeaders),
+      openBody: () => source,
+    } as unknown as IncomingRequest
+    const received = createFormReader(body, folder)(incoming, unlimitedReservation).receive(
+      async () => 'kept',
+    )
     await expect(received).rejects.toMatchObject({ code: 'invalid_multipart' })
     expect(readdirSync(folder)).toEqual([])
   })
@@ -158,8 +163,8 @@ describe('a form', () => {
       ({
         headers: new Headers(formHeaders),
         openBody: () => new Blob([formBytes([file('x')])]).stream(),
-      }) as unknown as Incoming
-    const work = formReader(body, folder)(incoming(), unlimitedHold).receive(async () => {
+      }) as unknown as IncomingRequest
+    const work = createFormReader(body, folder)(incoming(), unlimitedReservation).receive(async () => {
       expect(readdirSync(folder)).toHaveLength(1)
       throw new Error('failed at work')
     })

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
-import type { Line } from '../../src/contract/route.ts'
+import type { NdjsonLine } from '../../src/contract/route.ts'
 import { errorOf, stage } from './stage.ts'
 
 const headers = { 'content-type': 'application/x-ndjson' }
@@ -85,9 +85,9 @@ describe('lines in', () => {
         yield Buffer.from('{"name":"a"}\n')
       }
     }
-    const batch = ({ body }: { body: AsyncIterable<Line<unknown>> }) =>
+    const batch = ({ body }: { body: AsyncIterable<NdjsonLine<unknown>> }) =>
       ({ status: 200, body: firstTwo(body) }) as const
-    async function* firstTwo(lines: AsyncIterable<Line<unknown>>) {
+    async function* firstTwo(lines: AsyncIterable<NdjsonLine<unknown>>) {
       let count = 0
       for await (const each of lines) {
         yield { line: each.line }

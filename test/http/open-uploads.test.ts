@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { anonymousIn } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { anonymousContext } from '../../src/access/subject.ts'
 import { anyCaller } from '../../src/contract/access.ts'
 import { route } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
@@ -33,16 +33,16 @@ function stage() {
           body.receive(async ({ file: sent }) => ({ status: 200, body: { bytes: sent.sizeBytes } })),
       },
     },
-    authenticate: () => anonymousIn('apiKey'),
-    stranger: anonymousIn('apiKey'),
-    inWorkspace: auth => auth,
+    authenticate: () => anonymousContext('apiKey'),
+    anonymous: anonymousContext('apiKey'),
+    scopeToWorkspace: auth => auth,
     audit: {
       note: silent,
       draft: () => {
         throw new Error('nothing is recorded here')
       },
     },
-    visibility: everything,
+    visibility: fullVisibility,
     log: { debug: silent, info: silent, warn: silent, error: silent },
     clock: new TestClock(),
     settings: { ...settings, uploadDir: scratchDir() },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type Arrival, type OriginRules, originRule } from '../../src/http/origin.ts'
+import { createOriginRule, type OriginFacts, type OriginRuleSettings } from '../../src/http/origin-rule.ts'
 
-const local: OriginRules = {
+const local: OriginRuleSettings = {
   loopback: true,
   anonymousPasses: true,
   publicOrigin: null,
@@ -11,7 +11,7 @@ const local: OriginRules = {
   csrfOriginCheck: true,
   browserLogin: false,
 }
-const get: Arrival = {
+const get: OriginFacts = {
   method: 'GET',
   path: '/api/v1/workspaces',
   encrypted: false,
@@ -22,8 +22,8 @@ const get: Arrival = {
   authorization: null,
   cookie: null,
 }
-const refused = (rules: Partial<OriginRules>, arrival: Partial<Arrival>) =>
-  originRule({ ...local, ...rules }, reached => reached)({ ...get, ...arrival })
+const refused = (rules: Partial<OriginRuleSettings>, arrival: Partial<OriginFacts>) =>
+  createOriginRule({ ...local, ...rules }, reached => reached)({ ...get, ...arrival })
 
 describe('Host', () => {
   test.each([
@@ -220,7 +220,7 @@ describe('Origin of a change', () => {
   })
 
   test('the own origin is the one that a trusted proxy tells of', () => {
-    const rule = originRule<Arrival>(local, () => ({ encrypted: true, host: 'wb.corp.example' }))
+    const rule = createOriginRule<OriginFacts>(local, () => ({ encrypted: true, host: 'wb.corp.example' }))
     const asked = (origin: string) => rule({ ...get, ...post, origin })
     expect(asked('https://wb.corp.example')).toBeUndefined()
     expect(asked('https://wb.corp.example:443')).toBeUndefined()
@@ -229,14 +229,14 @@ describe('Origin of a change', () => {
   })
 
   test('a refusal says why, and repeats of what a page sent no more than an origin', () => {
-    const why = (arrival: Partial<Arrival>) => refused({}, { ...post, ...arrival })!.facts.crossOrigin
+    const why = (arrival: Partial<OriginFacts>) => refused({}, { ...post, ...arrival })!.facts.crossOrigin
     expect(why({ origin: 'https://evil.example' })).toBe('the Origin is https://evil.example')
     expect(why({ origin: 'wb_live_canary' })).toBe('the Origin is none')
     expect(why({ referer: 'https://evil.example/?token=canary' })).toBe(
       'the Referer is of https://evil.example',
     )
     expect(why({ referer: 'canary' })).toBe('the Referer is of no origin')
-    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site tells of another site')
+    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site names another site')
     expect(why({ cookie: 'canary' })).toBe('a cookie came without Origin or Referer')
     expect(refused({}, { host: 'evil.example' })!.facts.crossOrigin).toBeUndefined()
   })

@@ -1,8 +1,8 @@
 import { isIPv4, isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { inNetworks, plainAddress, subscriberOf } from '../../src/http/addresses.ts'
-import { isForwarded, Proxies, type TrustedProxies } from '../../src/http/proxies.ts'
+import { createNetworkCheck, normalizeAddress, subscriberRange } from '../../src/http/addresses.ts'
+import { isForwarded, ProxyResolver, type TrustedProxies } from '../../src/http/proxy-resolver.ts'
 
 const peer = '10.0.0.1'
 
@@ -16,7 +16,7 @@ function request(headers: Record<string, string> = {}, address = peer) {
 }
 
 const clientOf = (trusted: TrustedProxies, headers: Record<string, string>, address = peer) =>
-  new Proxies(trusted).clientOf(request(headers, address))
+  new ProxyResolver(trusted).clientOf(request(headers, address))
 
 describe('one spelling of an address', () => {
   test.each([
@@ -32,7 +32,7 @@ describe('one spelling of an address', () => {
     ['fe80::1%eth0', 'fe80:0:0:0:0:0:0:1'],
     ['::ffff:0:1.2.3.4', '0:0:0:0:ffff:0:102:304'],
   ])('%s is %s', (text, plain) => {
-    expect(plainAddress(text)).toBe(plain)
+    expect(normalizeAddress(text)).toBe(plain)
   })
 
   test.each([
@@ -47,22 +47,22 @@ describe('one spelling of an address', () => {
     '1::2::3',
     '0x7f.1',
   ])('%s is none', text => {
-    expect(plainAddress(text)).toBeUndefined()
+    expect(normalizeAddress(text)).toBeUndefined()
   })
 
   test('property: what is an address stays one, and its spelling is final', () => {
     fc.assert(
       fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), address => {
-        const plain = plainAddress(address)!
+        const plain = normalizeAddress(address)!
         expect(isIPv4(plain) || isIPv6(plain), address).toBe(true)
-        expect(plainAddress(plain)).toBe(plain)
+        expect(normalizeAddress(plain)).toBe(plain)
       }),
     )
   })
 
   test('S8-09: a subscriber is an IPv4 address, or the /64 of an IPv6 one', () => {
-    expect(subscriberOf('192.0.2.7')).toBe('192.0.2.7')
-    const of = (text: string) => subscriberOf(plainAddress(text)!)
+    expect(subscriberRange('192.0.2.7')).toBe('192.0.2.7')
+    const of = (text: string) => subscriberRange(normalizeAddress(text)!)
     expect(of('2001:db8:1:2::1')).toBe('2001:db8:1:2::/64')
     expect(of('2001:db8:1:2:ffff:ffff:ffff:ffff')).toBe(of('2001:db8:1:2::1'))
     expect(of('2001:db8:1:3::1')).not.toBe(of('2001:db8:1:2::1'))
@@ -84,7 +84,7 @@ describe('one spelling of an address', () => {
     [['192.0.2.1', 'fd00::/8'], 'fd00::1', true],
     [['localhost'], '127.0.0.1', false],
   ])('%j holds %s: %s', (networks, address, isIn) => {
-    expect(inNetworks(networks)(plainAddress(address)!)).toBe(isIn)
+    expect(createNetworkCheck(networks)(normalizeAddress(address)!)).toBe(isIn)
   })
 })
 
@@ -171,7 +171,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
     fc.assert(
       fc.property(fc.array(fc.oneof(fc.ipV4(), fc.string()), { maxLength: 6 }), entries => {
         const header = entries.join(',')
-        const known = [peer, ...header.split(',').map(entry => plainAddress(entry.trim().split(':')[0]!))]
+        const known = [peer, ...header.split(',').map(entry => normalizeAddress(entry.trim().split(':')[0]!))]
         for (const trusted of [true, ['10.0.0.0/8'], ['0.0.0.0/0']])
           expect(known).toContain(clientOf(trusted, { 'x-forwarded-for': header }))
       }),
@@ -190,7 +190,7 @@ describe('S8-06 S8-09: the client behind proxies', () => {
 describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
   const told = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example.com' }
   const reached = (trusted: TrustedProxies, headers: Record<string, string>) =>
-    new Proxies(trusted).reachedBy(request(headers))
+    new ProxyResolver(trusted).reachedBy(request(headers))
   const own = { encrypted: false, host: 'wb.internal:8787' }
 
   test('only from a trusted proxy', () => {
@@ -209,7 +209,7 @@ describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
   })
 
   test('a connection that has no address any more is no trusted proxy, unless all are', () => {
-    const gone = (trusted: TrustedProxies) => new Proxies(trusted).reachedBy(request(told, ''))
+    const gone = (trusted: TrustedProxies) => new ProxyResolver(trusted).reachedBy(request(told, ''))
     expect(gone(['10.0.0.0/8', '::/0'])).toEqual(own)
     expect(gone(true).encrypted).toBe(true)
   })
@@ -225,8 +225,8 @@ describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
     for (const host of ['', 'a b', 'a/b', 'x@y', 'evil.example#', '[::1', 'a:b', 'ä.example', 'a:123456'])
       expect(reached(true, { 'x-forwarded-host': host }), host).toEqual(own)
     const encrypted = { ...request({ 'x-forwarded-proto': 'ws' }), encrypted: true }
-    expect(new Proxies(true).reachedBy(encrypted).encrypted).toBe(true)
+    expect(new ProxyResolver(true).reachedBy(encrypted).encrypted).toBe(true)
     const plain = { ...request({ 'x-forwarded-proto': 'http' }), encrypted: true }
-    expect(new Proxies(true).reachedBy(plain).encrypted).toBe(false)
+    expect(new ProxyResolver(true).reachedBy(plain).encrypted).toBe(false)
   })
 })

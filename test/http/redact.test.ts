@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
-import { messageCharsMax, presentable, redact, redactLine } from '../../src/base/redact.ts'
+import { messageCharsMax, presentableMessage, redact, redactLine } from '../../src/base/redact.ts'
 
 const secrets = [
   ['a key of this runtime', 'refused wb_live_AbC123_secretsecret today', 'wb_live_AbC123_secretsecret'],
@@ -57,16 +57,16 @@ test.each([
       for (const filler of ['word ', 'Bearer 0123456789abcdef ']) {
         const start = Math.max(0, Math.floor(limit - before))
         const text = `${filler.repeat(start / filler.length)} ${secret} ${'y'.repeat(30_000)}`
-        expect(presentable(text)).not.toContain(shown)
+        expect(presentableMessage(text)).not.toContain(shown)
         expect(redactLine(JSON.stringify({ text }))).not.toContain(shown)
       }
 })
 
 test('a message is cut at 500 characters', () => {
-  expect(presentable('x'.repeat(messageCharsMax))).toHaveLength(500)
-  expect(presentable('x'.repeat(messageCharsMax))).not.toContain('…')
-  expect(presentable('x'.repeat(messageCharsMax + 1))).toHaveLength(500)
-  expect(presentable('x'.repeat(messageCharsMax + 1))).toMatch(/…$/)
+  expect(presentableMessage('x'.repeat(messageCharsMax))).toHaveLength(500)
+  expect(presentableMessage('x'.repeat(messageCharsMax))).not.toContain('…')
+  expect(presentableMessage('x'.repeat(messageCharsMax + 1))).toHaveLength(500)
+  expect(presentableMessage('x'.repeat(messageCharsMax + 1))).toMatch(/…$/)
 })
 
 test.each([
@@ -78,7 +78,7 @@ test.each([
   ['a name and white space', 'token '.repeat(600_000) + ' '.repeat(1_000_000)],
 ])('a message of megabytes does not hold the process: %s', (_what, text) => {
   // With a search that begins anew at every word this would end long after the test's time.
-  expect(presentable(text).length).toBeLessThanOrEqual(messageCharsMax)
+  expect(presentableMessage(text).length).toBeLessThanOrEqual(messageCharsMax)
   const { written, stream } = lines()
   createLog({ level: 'info', stream }).info({ reason: text }, text)
   expect(written[0]!.length).toBeLessThan(20_000)

@@ -1,12 +1,12 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
-import type { Event } from '../../src/access/audit.ts'
-import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
-import { everything } from '../../src/access/visibility.ts'
+import type { AuditEvent } from '../../src/access/audit-trail.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
+import { type AuthContext, anonymousContext } from '../../src/access/subject.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { anyCaller, changes, member, needs, open } from '../../src/contract/access.ts'
+import { anyCaller, changesAnyOf, member, needs, openToAll } from '../../src/contract/access.ts'
 import { type ErrorEnvelope, WbError } from '../../src/contract/errors.ts'
 import { metadata } from '../../src/contract/fields.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -14,8 +14,8 @@ import { operational } from '../../src/contract/operational.ts'
 import { pageQuery } from '../../src/contract/page.ts'
 import { route } from '../../src/contract/route.ts'
 import { type App, type AppParts, type AppSettings, createApp } from '../../src/http/app.ts'
-import type { Peer } from '../../src/http/incoming.ts'
-import { operationalHandlers } from '../../src/http/routes.ts'
+import type { ConnectionPeer } from '../../src/http/incoming-request.ts'
+import { operationalHandlers } from '../../src/http/operational-routes.ts'
 import { tables } from '../../src/storage/tables.ts'
 
 const Note = z.object({
@@ -79,7 +79,7 @@ const notes = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId',
     summary: 'Change one',
-    access: needs('write').and(changes('rlacEnabled'), 'manage:access'),
+    access: needs('write').and(changesAnyOf('rlacEnabled'), 'manage:access'),
     body: {
       kind: 'json',
       schema: z.strictObject({ name: z.string(), rlacEnabled: z.boolean().nullable() }).partial(),
@@ -125,7 +125,7 @@ const notes = {
     method: 'GET',
     path: '/page',
     summary: 'A page',
-    access: open,
+    access: openToAll,
     replies: { 200: 'text/html' },
     errors: [],
   }),
@@ -184,13 +184,13 @@ export interface Logged {
 }
 
 /** A request, and the other end of the connection that it came by; without one it is of this process. */
-export type Init = RequestInit & { peer?: Peer }
+export type Init = RequestInit & { peer?: ConnectionPeer }
 
 export interface Stage {
   readonly app: App
   readonly logged: Logged[]
   /** What was noted for the audit trail, or kept with what it tells of and announced. */
-  readonly audited: Event[]
+  readonly audited: AuditEvent[]
   send(line: string, init?: Init): Promise<Response>
   post(body: unknown, init?: RequestInit): Promise<Response>
 }
@@ -211,7 +211,7 @@ export function stage(
     logged.push({ level, facts: { ...facts }, message })
   }
   const clock = changed.clock ?? systemClock
-  const audited: Event[] = []
+  const audited: AuditEvent[] = []
   const audit: AppParts<typeof api>['audit'] = {
     note: (_actor, event) => void audited.push(event),
     draft: (_actor, event) => ({
@@ -231,11 +231,11 @@ export function stage(
       }),
       notes: { ...noteHandlers, ...changed.notes },
     },
-    authenticate: changed.authenticate ?? (() => changed.auth ?? anonymousIn('disabled')),
-    stranger: anonymousIn('disabled'),
-    inWorkspace: auth => auth,
+    authenticate: changed.authenticate ?? (() => changed.auth ?? anonymousContext('disabled')),
+    anonymous: anonymousContext('disabled'),
+    scopeToWorkspace: auth => auth,
     audit,
-    visibility: everything,
+    visibility: fullVisibility,
     log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     clock,
     settings: { ...settings, ...changed.settings },

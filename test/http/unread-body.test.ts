@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { UnreadBodies } from '../../src/http/unread-body.ts'
+import { UnreadBodies } from '../../src/http/unread-bodies.ts'
 
 const bodyBytes = 3_000_000
 const head = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${bodyBytes}\r\n\r\n`

@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Ingest } from '../../src/contract/documents.ts'
-import { newJob } from '../../src/jobs/changes.ts'
-import { Claim, ClaimLost } from '../../src/jobs/claim.ts'
-import { JobNews } from '../../src/jobs/news.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { newJob } from '../../src/jobs/job-changes.ts'
+import { ClaimLost, JobClaim } from '../../src/jobs/job-claim.ts'
+import { JobEvents } from '../../src/jobs/job-events.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock } from '../harness/runtime.ts'
 
@@ -16,15 +16,15 @@ const absent = { op: 'require' as const, table: tables.workspaces, key: ['nowher
 /** A job that somebody here works on, and the time. */
 async function claimed() {
   const clock = new TestClock()
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
   const { job, writes } = newJob(place, Ingest.parse({ text: 'text' }), clock)
   const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
   const running = { ...job, status: 'running' as const, leaseOwner: 'here', leaseUntil }
   await rows.atomic([{ op: 'insert', table: tables.jobs, row: running }, writes[1]!])
   const stored = async () => (await rows.get(tables.jobs, ['w', job.jobId]))!
-  const parts = { rows, clock, log: silent, news: new JobNews(), owner: 'here', leaseMs }
-  const claim = new Claim(parts, await stored())
+  const parts = { rows, clock, log: silent, jobEvents: new JobEvents(), owner: 'here', leaseMs }
+  const claim = new JobClaim(parts, await stored())
   const apply = (unit: Parameters<typeof rows.atomic>[0]) => rows.atomic(unit)
   /** How long the lease still runs. */
   const leftMs = async () => Date.parse((await stored()).row.leaseUntil!) - clock.now()

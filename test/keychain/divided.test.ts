@@ -11,13 +11,13 @@ import {
   tuple,
 } from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { divided } from '../../src/keychain/divided.ts'
-import type { Entries } from '../../src/keychain/keychain.ts'
+import { createDividedKeychain } from '../../src/keychain/divided-keychain.ts'
+import type { KeychainEntries } from '../../src/keychain/keychain.ts'
 
 class Crash extends Error {}
 
 /** Entries in memory, of 1200 ASCII characters at most; a process that uses them may be ended before any change. */
-class Stored implements Entries {
+class Stored implements KeychainEntries {
   readonly kept = new Map<string, string>()
   changesLeft = Number.POSITIVE_INFINITY
 
@@ -65,7 +65,7 @@ describe('a divided keychain', () => {
     await check(
       asyncProperty(array(act, { maxLength: 8 }), async acts => {
         const stored = new Stored()
-        const keychain = divided(stored)
+        const keychain = createDividedKeychain(stored)
         const expected = new Map<string, string | null>(accounts.map(account => [account, null]))
         for (const { account, secret, crashAt } of acts) {
           stored.changesLeft = crashAt ?? Number.POSITIVE_INFINITY
@@ -99,17 +99,17 @@ describe('a divided keychain', () => {
     'a reader that a writer overtakes after %i calls reads what is new',
     async calls => {
       const stored = new Stored()
-      const writer = divided(stored)
+      const writer = createDividedKeychain(stored)
       await writer.setPassword(service, 'one', 'x'.repeat(4000))
       let left = calls
-      const overtaken: Entries = Object.assign(Object.create(stored) as Stored, {
+      const overtaken: KeychainEntries = Object.assign(Object.create(stored) as Stored, {
         async getPassword(...place: [service: string, account: string]) {
           if (left-- === 0)
             for (const letter of 'yz') await writer.setPassword(service, 'one', letter.repeat(5000))
           return stored.getPassword(...place)
         },
       })
-      expect(await divided(overtaken).getPassword(service, 'one')).toBe('z'.repeat(5000))
+      expect(await createDividedKeychain(overtaken).getPassword(service, 'one')).toBe('z'.repeat(5000))
     },
   )
 
@@ -118,7 +118,7 @@ describe('a divided keychain', () => {
     ['is of another secret', (stored: Stored, [piece]: string[]) => stored.kept.set(piece!, 'x')],
   ])('a secret of which a piece %s is none', async (_, damage) => {
     const stored = new Stored()
-    const keychain = divided(stored)
+    const keychain = createDividedKeychain(stored)
     await keychain.setPassword(service, 'one', 'y'.repeat(5000))
     damage(stored, piecesOf(stored, 'one'))
     expect(await keychain.getPassword(service, 'one')).toBeNull()
@@ -136,13 +136,13 @@ describe('a divided keychain', () => {
   ])('the entry %j, which it did not write, is none', async text => {
     const stored = new Stored()
     stored.kept.set(JSON.stringify([service, 'one']), text)
-    expect(await divided(stored).getPassword(service, 'one')).toBeNull()
+    expect(await createDividedKeychain(stored).getPassword(service, 'one')).toBeNull()
   })
 
   test('refuses what nobody would sign in with', async () => {
-    await expect(divided(new Stored()).setPassword(service, 'one', 'x'.repeat(76_800))).rejects.toThrow(
-      RangeError,
-    )
+    await expect(
+      createDividedKeychain(new Stored()).setPassword(service, 'one', 'x'.repeat(76_800)),
+    ).rejects.toThrow(RangeError)
   })
 })
 

@@ -4,7 +4,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { fileKeychain } from '../../src/keychain/file.ts'
+import { createFileKeychain } from '../../src/keychain/file-keychain.ts'
 import { program } from '../harness/program.ts'
 
 function scratch(): string {
@@ -22,14 +22,14 @@ function onlyFile(folder: string): string {
 
 test('an entry is a file that only its owner can open, in a folder that only its owner can open', async () => {
   const folder = scratch()
-  await fileKeychain(folder).setPassword('workbase', 'one', 'kept')
+  await createFileKeychain(folder).setPassword('workbase', 'one', 'kept')
   expect(statSync(folder).mode & 0o777).toBe(0o700)
   expect(statSync(onlyFile(folder)).mode & 0o777).toBe(0o600)
 })
 
 test('what others can open is refused, until the line of its hint was typed', async () => {
   const folder = scratch()
-  const keychain = fileKeychain(folder)
+  const keychain = createFileKeychain(folder)
   await keychain.setPassword('workbase', 'one', 'kept')
   for (const [path, mode] of [
     [onlyFile(folder), 0o640],
@@ -49,8 +49,8 @@ test('what others can open is refused, until the line of its hint was typed', as
 
 test('a folder that cannot be made is said', async () => {
   const folder = scratch()
-  await fileKeychain(folder).setPassword('workbase', 'one', 'kept')
-  const inAFile = fileKeychain(join(onlyFile(folder), 'credentials'))
+  await createFileKeychain(folder).setPassword('workbase', 'one', 'kept')
+  const inAFile = createFileKeychain(join(onlyFile(folder), 'credentials'))
   const refusal = await inAFile.setPassword('workbase', 'one', 'kept').catch(error => error)
   expect(refusal).toMatchObject({ driver: 'file', reason: 'unavailable' })
   expect(refusal.message).toMatch(/cannot be used: EEXIST/)
@@ -58,7 +58,7 @@ test('a folder that cannot be made is said', async () => {
 
 test('a file that holds something else is no entry', async () => {
   const folder = scratch()
-  const keychain = fileKeychain(folder)
+  const keychain = createFileKeychain(folder)
   await keychain.setPassword('workbase', 'one', 'kept')
   for (const text of ['', '{"service":"workbase"}', 'null', '[]']) {
     writeFileSync(onlyFile(folder), text)
@@ -69,7 +69,7 @@ test('a file that holds something else is no entry', async () => {
 
 test('drafts of writers that were killed are swept with their entry, those of writers that run are not', async () => {
   const folder = scratch()
-  const keychain = fileKeychain(folder)
+  const keychain = createFileKeychain(folder)
   await keychain.setPassword('workbase', 'one', 'kept')
   const path = onlyFile(folder)
   const { pid } = spawnSync(process.execPath, ['--version'])
@@ -86,7 +86,7 @@ test('processes that write at once lose no entry of each other', async () => {
   )
   const ends = await Promise.all(writers.map(writer => once(writer, 'exit')))
   expect(ends.map(([status]) => status)).toEqual([0, 0, 0])
-  const found = await fileKeychain(folder).findCredentials('workbase')
+  const found = await createFileKeychain(folder).findCredentials('workbase')
   expect(found).toHaveLength(61)
   expect(found.find(({ account }) => account === 'shared')!.password).toMatch(/^(a+|b+|c+)$/)
   expect(readdirSync(folder).filter(name => !name.endsWith('.json'))).toEqual([])

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { startEntriesProcess } from '../../src/keychain/entries-process.ts'
 import type { Keychain, KeychainDriver } from '../../src/keychain/keychain.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
-import { entriesProcess } from '../../src/keychain/process.ts'
 import { canTest, type Session, secretService } from './secret-service.ts'
 
 function keychainIn({ folder, environment }: Session, driver: KeychainDriver): Keychain {
@@ -53,7 +53,7 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
   test.skipIf(!canTest(driver))('leaves no piece of a long secret behind', async () => {
     const session = await secretService()
     const keychain = keychainIn(session, driver)
-    const raw = entriesProcess(driver, systemClock, session.environment)
+    const raw = startEntriesProcess(driver, systemClock, session.environment)
     const pieces = () => raw.entries.findCredentials('workbase pieces')
 
     await keychain.setPassword('workbase', 'one', long)

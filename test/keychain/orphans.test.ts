@@ -3,8 +3,8 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { startEntriesProcess } from '../../src/keychain/entries-process.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
-import { entriesProcess } from '../../src/keychain/process.ts'
 import { place } from '../commands/wb.ts'
 import { canTest, secretService } from './secret-service.ts'
 
@@ -19,7 +19,7 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
       const keychain = openKeychain(driver, { ...session, clock: systemClock, timeoutMs: 10_000 })
       await keychain.setPassword('workbase', whole, `{"token":"${'t'.repeat(3_000)}"}`)
       await keychain.setPassword('workbase', 'of another program', 'kept')
-      const raw = entriesProcess(driver, systemClock, session.environment).entries
+      const raw = startEntriesProcess(driver, systemClock, session.environment).entries
       // Killed before the entry that names its pieces.
       for (const piece of ['a0', 'a1'])
         await raw.setPassword('workbase pieces', `${half}#${piece}`, 'a piece')
@@ -28,11 +28,11 @@ describe.each(['keyring', 'keytar'] as const)('%s', driver => {
       const out = await here.wb(['logout', '--all'])
       expect([out.status, out.stderr.trimEnd().split('\n').sort()]).toEqual([
         0,
-        ['half', 'whole'].map(name => `  ✓ removed what was left of a login to https://${name}.example`),
+        ['half', 'whole'].map(name => `  ✓ removed an unused keychain entry for https://${name}.example`),
       ])
       expect(await keychain.findAccounts('workbase')).toEqual(['of another program'])
       expect(await raw.findCredentials('workbase pieces')).toEqual([])
-      expect((await here.wb(['logout', '--all'])).stderr).toBe('  nobody is signed in\n')
+      expect((await here.wb(['logout', '--all'])).stderr).toBe('  you are not signed in\n')
     },
   )
 })
@@ -47,7 +47,7 @@ test.skipIf(!canTest('keyring'))('a keychain that is locked keeps what it has, w
   const out = await here.wb(['logout', '--all'])
   expect([out.status, out.stderr]).toEqual([
     0,
-    '  ! The keychain of this system is locked. What no login knows stays in it.\n  nobody is signed in\n',
+    '  ! The keychain of this system is locked. Entries without a login were not removed.\n  you are not signed in\n',
   ])
 })
 
@@ -64,7 +64,7 @@ test('what is left in files goes too, whole or half written', async () => {
   const out = await here.wb(['logout', '--all'])
   expect([out.status, out.stderr]).toEqual([
     0,
-    '  ✓ removed what was left of a login to https://whole.example\n',
+    '  ✓ removed an unused keychain entry for https://whole.example\n',
   ])
   expect(readdirSync(folder)).toEqual([])
 })

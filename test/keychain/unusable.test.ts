@@ -4,17 +4,17 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test, vi } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
+import { startEntriesProcess } from '../../src/keychain/entries-process.ts'
 import { type Keychain, KeychainUnavailable } from '../../src/keychain/keychain.ts'
-import type { Library } from '../../src/keychain/libraries.ts'
+import type { KeychainLibrary } from '../../src/keychain/libraries.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
-import { entriesProcess } from '../../src/keychain/process.ts'
 import { program } from '../harness/program.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { bareSession, busSession, canTest, type Session, secretService } from './secret-service.ts'
 
 const drivers = ['keyring', 'keytar'] as const
 
-function keychainIn({ folder, environment }: Session, driver: Library, timeoutMs = 10_000): Keychain {
+function keychainIn({ folder, environment }: Session, driver: KeychainLibrary, timeoutMs = 10_000): Keychain {
   return openKeychain(driver, { folder, clock: systemClock, environment, timeoutMs })
 }
 
@@ -119,7 +119,7 @@ describe('a process whose keychain does not answer', () => {
 test.skipIf(!canTest('keyring'))('the process of a keychain ends when nobody asks it', async () => {
   const session = await secretService()
   const clock = new TestClock()
-  const { entries } = entriesProcess('keyring', clock, session.environment)
+  const { entries } = startEntriesProcess('keyring', clock, session.environment)
   await entries.setPassword('workbase', 'one', 'kept')
   const [pid, ...others] = workersOf(session)
   expect(others).toEqual([])

@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
 import type { Collection, ContentStore } from '../../src/storage/content.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open, type Sent } from '../harness/runtime.ts'
 
@@ -232,7 +232,7 @@ describe('the order of the checks when a collection is made', () => {
 
 test('deleting a knowledge base takes what was ingested through it out of the collection that it was attached to', async () => {
   const { wb, workspaceId, embeddingServiceId } = await stage()
-  const store = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+  const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
   onTestFinished(() => store.close())
   const key = { workspaceId, name: 'theirs' }
   const record = { documentId: 'before', chunkIndex: 0, title: null, text: 'kept', payload: {} }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { makeBase } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
@@ -14,7 +14,7 @@ test('S2.7-03: nothing speaks of a knowledge base that was deleted: no job, filt
   const [gone, stays] = [await makeBase(wb), await makeBase(wb)]
   const { workspaceId, knowledgeBaseId } = gone.params
   const other = await makeBase(wb, { workspaceId })
-  const store = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+  const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
   onTestFinished(() => store.close())
   const both = [knowledgeBaseId, other.params.knowledgeBaseId]
   const ids = { workspaceId, knowledgeBaseId, jobId: 'j' }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { terms } from '../../src/base/words.ts'
-import { kb, type Search } from '../../src/contract/knowledge.ts'
+import { kb, type SearchRequest } from '../../src/contract/knowledge.ts'
 import { records } from '../../src/contract/records.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
@@ -70,7 +70,11 @@ async function makerOf(wb: Opened) {
   }
 }
 
-async function expectFirst(base: Base, [word, id]: [string, string], fields: Partial<Search>): Promise<void> {
+async function expectFirst(
+  base: Base,
+  [word, id]: [string, string],
+  fields: Partial<SearchRequest>,
+): Promise<void> {
   const [first] = await base.search(word, { topK: 10, ...fields })
   expect(first?.id, `${word} ${JSON.stringify(fields)}`).toBe(id)
 }

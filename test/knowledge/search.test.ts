@@ -1,8 +1,8 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { type Hit, kb } from '../../src/contract/knowledge.ts'
+import { kb, type SearchHit } from '../../src/contract/knowledge.ts'
 import { records } from '../../src/contract/records.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
@@ -28,12 +28,12 @@ async function fittedBase(wb: Opened, count: number): Promise<Base> {
   return base
 }
 
-function scores(hits: readonly Hit[]): Map<string, number> {
+function scores(hits: readonly SearchHit[]): Map<string, number> {
   return new Map(hits.map(({ id, score }) => [id, score]))
 }
 
 /** Scores over 0 to 1, where `floor` and less is 0. */
-function scaled(hits: readonly Hit[], floor: number): Map<string, number> {
+function scaled(hits: readonly SearchHit[], floor: number): Map<string, number> {
   const most = Math.max(...hits.map(({ score }) => score))
   return new Map(hits.map(({ id, score }) => [id, Math.max(0, (score - floor) / (most - floor))]))
 }
@@ -127,7 +127,7 @@ describe('rerank', () => {
   async function bindReranker(wb: Opened, base: Base): Promise<void> {
     const { workspaceId } = base.params
     const rerankingServiceId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
-    const store = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+    const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
     onTestFinished(() => store.close())
     const row = { workspaceId, rerankingServiceId, name: 'reranker' }
     await store.rows.atomic([{ op: 'insert', table: tables.rerankingServices, row }])
@@ -142,7 +142,8 @@ describe('rerank', () => {
     const byWords = nearest.map(({ id }) => id).filter(id => lexical.has(id))
     byWords.sort((a, b) => lexical.get(b)! - lexical.get(a)!)
     const reciprocal = (rank: number) => (rank < 0 ? 0 : 1 / (rank + 2))
-    const worth = ({ id }: Hit, at: number) => 0.8 * reciprocal(at) + 0.2 * reciprocal(byWords.indexOf(id))
+    const worth = ({ id }: SearchHit, at: number) =>
+      0.8 * reciprocal(at) + 0.2 * reciprocal(byWords.indexOf(id))
     const expected = nearest
       .map((hit, at) => ({ id: hit.id, worth: worth(hit, at) }))
       .sort((a, b) => b.worth - a.worth)

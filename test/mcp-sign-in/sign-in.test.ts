@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { clients } from '../harness/identity-provider.ts'
 import { until } from '../harness/runtime.ts'
@@ -135,11 +135,14 @@ test('a sign-in that begins is dropped when the server changes before it ends', 
   expect(finished.body.error).toMatchObject({ code: 'invalid_state' })
 })
 
-test('a response of another issuer is refused', async () => {
+test.each([
+  ['of another issuer', 'https://other.example.com'],
+  ['without the issuer that the authorization server always names', undefined],
+])('a response %s is refused', async (_what, iss) => {
   const stage = await signInStage()
   const brought = await stage.authorize(stage.ann, 'ann')
   const line = `POST ${stage.path}/sign-in/finish`
-  const { status, body } = await stage.as(stage.ann, line, { ...brought, iss: 'https://other.example.com' })
+  const { status, body } = await stage.as(stage.ann, line, { ...brought, iss })
   expect([status, body.error]).toEqual([502, expect.objectContaining({ code: 'mcp_sign_in_failed' })])
   expect(tokenRequests(stage, 'authorization_code')).toEqual([])
 })
@@ -279,7 +282,7 @@ test('tokens are stored sealed, and are deleted with their server', async () => 
   const { as, ann, path, server, dataDir } = stage
   await stage.signIn(ann, 'ann')
   await as(ann, `GET ${path}/tools`)
-  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   const rows = () =>
     store.rows.list(tables.mcpSignIns, { index: 'byWorkspace', prefix: [stage.workspaceId], limit: 9 })
   const [stored] = await rows()
@@ -296,7 +299,7 @@ test('tokens of one caller do not open for another', async () => {
   const { as, ann, bob, path, dataDir } = stage
   await stage.signIn(ann, 'ann')
   await stage.signIn(bob, 'bob')
-  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   const prefix = [stage.workspaceId]
   const [one, other] = await store.rows.list(tables.mcpSignIns, { index: 'byWorkspace', prefix, limit: 9 })
   await store.rows.atomic([

@@ -2,12 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { Caller } from '../../src/access/caller.ts'
 import type { documents } from '../../src/contract/documents.ts'
-import { chunkerFor } from '../../src/knowledge/chunk/index.ts'
-import { readText } from '../../src/mcp/document-text.ts'
-import { type Handler, Rest } from '../../src/mcp/rest.ts'
+import { createChunker } from '../../src/knowledge/chunk/index.ts'
+import { readDocumentText } from '../../src/mcp/document-text.ts'
+import { RouteCaller, type RouteHandler } from '../../src/mcp/route-caller.ts'
 
 /** The route that lists the chunks of one document. */
-function chunksOf(texts: readonly string[], chunkerId: string): Handler<typeof documents.chunks> {
+function chunksOf(texts: readonly string[], chunkerId: string): RouteHandler<typeof documents.chunks> {
   return ({ query: { limit, cursor = '0' } }) => {
     const start = Number(cursor)
     const body = texts.slice(start, start + limit).map((text, at) => ({
@@ -23,7 +23,7 @@ function chunksOf(texts: readonly string[], chunkerId: string): Handler<typeof d
 
 /** All pages of a text, one after the other. */
 async function pagesOf(texts: readonly string[], chunkerId: string, max: { chunks: number; chars: number }) {
-  const rest = new Rest('w', {} as Caller, { note() {} })
+  const rest = new RouteCaller('w', {} as Caller, { note() {} })
   const pages: string[] = []
   let cursor: string | undefined
   do {
@@ -34,7 +34,7 @@ async function pagesOf(texts: readonly string[], chunkerId: string, max: { chunk
       chunksMax: max.chunks,
       charsMax: max.chars,
     }
-    const page = await readText(rest, chunksOf(texts, chunkerId), asked)
+    const page = await readDocumentText(rest, chunksOf(texts, chunkerId), asked)
     pages.push(page.text)
     cursor = page.nextCursor ?? undefined
   } while (cursor !== undefined)
@@ -59,7 +59,7 @@ test('the pages of any text that is cut with overlaps are that text', async () =
       async (strategy, words, chunks, chars) => {
         // Numbered, as a text that repeats itself does not tell where it overlaps.
         const text = words.map(([one, space], at) => `${one}${at}${space}`).join('')
-        const chunker = chunkerFor({ ...service, strategy, maxChunkSize: 120 })
+        const chunker = createChunker({ ...service, strategy, maxChunkSize: 120 })
         const pages = await pagesOf(chunker.chunk(text), chunker.id, { chunks, chars })
         expect(pages.join('')).toBe(text)
         for (const page of pages) expect(page.length).toBeLessThanOrEqual(chars)

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Caller } from '../../src/access/caller.ts'
 import { messages } from '../../src/contract/conversations.ts'
-import { Rest } from '../../src/mcp/rest.ts'
+import { RouteCaller } from '../../src/mcp/route-caller.ts'
 
 /** A list of items of one length, and the page sizes that it was asked for. */
 function longList(chars: number) {
@@ -11,7 +11,7 @@ function longList(chars: number) {
     const items = Array.from({ length: query.limit }, () => ({ content: 'x'.repeat(chars) }))
     return { status: 200 as const, body: { items, nextCursor: 'more' } as never }
   }
-  const rest = new Rest('w', {} as Caller, { note() {} })
+  const rest = new RouteCaller('w', {} as Caller, { note() {} })
   const page = (limit: number) => rest.page(messages.list, list, { limit }, ({ content }) => content)
   return { asked, page }
 }

@@ -1,6 +1,11 @@
 import ipaddr from 'ipaddr.js'
 import { describe, expect, test } from 'vitest'
-import { type AddressRange, knownNetworks, rangeFinder, rangeOf } from '../../src/models/address-range.ts'
+import {
+  type AddressRange,
+  createRangeFinder,
+  knownNetworks,
+  rangeOf,
+} from '../../src/models/address-range.ts'
 
 /** Addresses of each network, its first and last among them, and those next to it; written without looking at the table. */
 const examples: Readonly<Record<string, Readonly<Record<string, AddressRange>>>> = {
@@ -190,7 +195,7 @@ describe.each(knownNetworks)('$network', known => {
 
   const others = knownNetworks.filter(one => one !== known)
   const misjudged = (...changed: typeof others) => {
-    const find = rangeFinder([...others, ...changed])
+    const find = createRangeFinder([...others, ...changed])
     return own.filter(([address, range]) => find(address) !== range).map(([address]) => address)
   }
 

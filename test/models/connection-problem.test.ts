@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { expect, onTestFinished, test } from 'vitest'
-import { EndpointGuard } from '../../src/models/guard.ts'
-import { openNetwork } from '../../src/models/outbound.ts'
+import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
+import { openOutboundNetwork } from '../../src/models/outbound.ts'
 import { connectionProblemIn } from '../../src/models/provider/connection-problem.ts'
 import { listening } from '../fakes/listening.ts'
 
@@ -17,7 +17,7 @@ async function hostOf(server: Parameters<typeof listening>[0]): Promise<string> 
 
 /** The problem of a request to a URL; names resolve as given. */
 async function problemOf(url: string, code = 'ENOTFOUND') {
-  const network = openNetwork({
+  const network = openOutboundNetwork({
     guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }),
     resolve: async () => {
       throw Object.assign(new Error('no address'), { code })

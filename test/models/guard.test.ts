@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import ipaddr from 'ipaddr.js'
 import { describe, expect, test } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { rangeOf } from '../../src/models/address-range.ts'
 import {
   destinationOf,
   EndpointGuard,
   EndpointRefused,
-  openGuard,
-  refusalIn,
-} from '../../src/models/guard.ts'
+  endpointRefusalIn,
+  openEndpointGuard,
+} from '../../src/models/endpoint-guard.ts'
 
 const strict = new EndpointGuard({ blocksPrivate: true, exceptions: [] })
 const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
@@ -120,21 +120,21 @@ describe('a guard', () => {
     expect(() => strict.checkUrl('url', 'https://unknown.example/')).not.toThrow()
     expect(() => lenient.checkUrl('url', 'http://localhost:1/')).not.toThrow()
     for (const url of ['http://localhost:1/', 'http://a.localhost/', 'http://2130706433/', 'http://[::1]/'])
-      expect(() => strict.checkUrl('url', url)).toThrow(/^url: .* leads to a private address$/)
+      expect(() => strict.checkUrl('url', url)).toThrow(/^url: .* resolves to a private address$/)
     expect(() => lenient.checkUrl('url', 'http://[64:ff9b::a9fe:a9fe]/')).toThrow(/metadata service/)
   })
 
   test('its refusal is found in whatever failed of it, and names what to add', () => {
     const refusal = new EndpointRefused(at('fd00::7', 8080), 'private')
-    expect(refusalIn(new TypeError('fetch failed', { cause: refusal }))).toBe(refusal)
-    expect(refusalIn(new TypeError('fetch failed'))).toBeUndefined()
+    expect(endpointRefusalIn(new TypeError('fetch failed', { cause: refusal }))).toBe(refusal)
+    expect(endpointRefusalIn(new TypeError('fetch failed'))).toBeUndefined()
     expect(refusal.hint).toContain('"[fd00::7]:8080" to runtime.allowedEndpoints')
   })
 })
 
 describe('the guard of a configuration', () => {
   const guardOf = (config: object, variables: Record<string, string> = {}) =>
-    openGuard(configSchema.parse({ version: 1, ...config }), environmentOf(variables))
+    openEndpointGuard(configSchema.parse({ version: 1, ...config }), createEnvironment(variables))
   const isBlocked = (guard: EndpointGuard, host: string, port: number) => {
     try {
       guard.check({ host, port }, ['10.0.0.1'])

@@ -2,13 +2,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
-import { type ReleasePolicy, released } from '../../src/config/release.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { isReleased, type ReleasePolicy } from '../../src/config/release-policy.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { EmbeddingService } from '../../src/contract/services.ts'
-import { EndpointGuard } from '../../src/models/guard.ts'
+import { EndpointGuard } from '../../src/models/endpoint-guard.ts'
 import { openEmbedder } from '../../src/models/open.ts'
-import { type Network, type Outbound, openNetwork } from '../../src/models/outbound.ts'
+import { type Outbound, type OutboundNetwork, openOutboundNetwork } from '../../src/models/outbound.ts'
 import { type EmbeddingServer, startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
 
 const workspaceId = '11111111-1111-4111-8111-111111111111'
@@ -16,9 +16,9 @@ const dimension = 4
 const forever = new AbortController().signal
 
 let provider: EmbeddingServer
-let network: Network
+let network: OutboundNetwork
 beforeEach(async () => {
-  network = openNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
+  network = openOutboundNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
   provider = await startEmbeddingServer(dimension)
 })
 afterEach(async () => {
@@ -67,8 +67,8 @@ function open({ service, policy, variables, outbound = network.send }: Setting =
     ...policy,
   }
   return openEmbedder(whole, {
-    environment: environmentOf({ KEY: 'sk-secret', ...variables }),
-    isReleased: async (ref, host, workspace) => released(ref, host, workspace, release),
+    environment: createEnvironment({ KEY: 'sk-secret', ...variables }),
+    isReleased: async (ref, host, workspace) => isReleased(ref, host, workspace, release),
     outbound,
   })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mockEmbedder } from '../../src/models/mock.ts'
+import { createMockEmbedder } from '../../src/models/mock-embedder.ts'
 
 const forever = new AbortController().signal
 const dot = (left: Float32Array, right: Float32Array) =>
@@ -12,8 +12,8 @@ test('the same text has the same vector, of length 1, in any dimension', async (
       fc.string({ unit: 'binary' }),
       fc.integer({ min: 1, max: 2_048 }),
       async (text, dimension) => {
-        const [first] = await mockEmbedder(dimension).embed([text], forever)
-        const [, again] = await mockEmbedder(dimension).embed(['other', text], forever)
+        const [first] = await createMockEmbedder(dimension).embed([text], forever)
+        const [, again] = await createMockEmbedder(dimension).embed(['other', text], forever)
         expect(first).toEqual(again)
         expect(first).toHaveLength(dimension)
         expect(dot(first!, first!)).toBeCloseTo(1, 4)
@@ -23,7 +23,7 @@ test('the same text has the same vector, of length 1, in any dimension', async (
 })
 
 test('texts that share words are nearer than texts that do not', async () => {
-  const [question, near, far] = await mockEmbedder(1_024).embed(
+  const [question, near, far] = await createMockEmbedder(1_024).embed(
     ['How do I get a refund?', 'A refund: how to get one', 'Boundary layers in supersonic flow'],
     forever,
   )
@@ -32,7 +32,7 @@ test('texts that share words are nearer than texts that do not', async () => {
 })
 
 test('a vector stays what it was: stored ones outlive an upgrade', async () => {
-  const [vector] = await mockEmbedder(4).embed(['refund window'], forever)
+  const [vector] = await createMockEmbedder(4).embed(['refund window'], forever)
   expect([...vector!].map(value => Number(value.toFixed(4)))).toMatchInlineSnapshot(`
     [
       0,
@@ -44,5 +44,7 @@ test('a vector stays what it was: stored ones outlive an upgrade', async () => {
 })
 
 test('a caller who is gone gets nothing', async () => {
-  await expect(mockEmbedder(4).embed(['a'], AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
+  await expect(createMockEmbedder(4).embed(['a'], AbortSignal.abort(new Error('gone')))).rejects.toThrow(
+    'gone',
+  )
 })

@@ -3,9 +3,14 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { leave } from '../../src/base/read-whole.ts'
-import { EndpointGuard, refusalIn } from '../../src/models/guard.ts'
-import { type Network, type OutboundRequest, openNetwork, type Resolve } from '../../src/models/outbound.ts'
+import { discardBody } from '../../src/base/read-body.ts'
+import { EndpointGuard, endpointRefusalIn } from '../../src/models/endpoint-guard.ts'
+import {
+  type OutboundNetwork,
+  type OutboundRequest,
+  openOutboundNetwork,
+  type ResolveHost,
+} from '../../src/models/outbound.ts'
 
 async function listen(
   answer: RequestListener,
@@ -21,8 +26,8 @@ async function listen(
 
 const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
 
-function open(guard = lenient, resolve?: Resolve): Network {
-  const network = openNetwork({ guard, resolve })
+function open(guard = lenient, resolve?: ResolveHost): OutboundNetwork {
+  const network = openOutboundNetwork({ guard, resolve })
   onTestFinished(() => network.close())
   return network
 }
@@ -37,7 +42,7 @@ test('an answer that is left before it is read gives its connection back', async
     socket.on('error', () => {})
     gone.push(new Promise(resolve => socket.on('close', resolve)))
   })
-  for (let asked = 0; asked < 3; asked++) await leave((await send(url, request)).body)
+  for (let asked = 0; asked < 3; asked++) await discardBody((await send(url, request)).body)
   expect(gone.length).toBeGreaterThan(0)
   await Promise.all(gone)
 })
@@ -72,14 +77,14 @@ test('closing fails what is under way, and lets go of what was kept', async () =
 })
 
 test('closing what was never used opens nothing', async () => {
-  await expect(openNetwork({ guard: lenient }).close()).resolves.toBeUndefined()
+  await expect(openOutboundNetwork({ guard: lenient }).close()).resolves.toBeUndefined()
 })
 
 describe('what the guard refuses', () => {
   const strict = (...exceptions: string[]) => new EndpointGuard({ blocksPrivate: true, exceptions })
   /** Gives the answers in turn, the last one for ever. */
   const answering = (...answers: string[][]) =>
-    vi.fn<Resolve>(async () => (answers.length > 1 ? answers.shift()! : answers[0]!))
+    vi.fn<ResolveHost>(async () => (answers.length > 1 ? answers.shift()! : answers[0]!))
   const counting = () => vi.fn<RequestListener>((_, response) => void response.end('{}'))
 
   test.each(['http://127.0.0.1', 'http://0x7f000001', 'http://2130706433', 'http://[::ffff:127.0.0.1]'])(
@@ -90,7 +95,7 @@ describe('what the guard refuses', () => {
       const { send, fetch } = open(strict())
       for (const ask of [() => send(new URL(`${host}:${port}`), request), () => fetch(`${host}:${port}`)]) {
         const error = await ask().catch((thrown: unknown) => thrown)
-        expect(refusalIn(error)?.message).toMatch(/ leads to a private address$/)
+        expect(endpointRefusalIn(error)?.message).toMatch(/ resolves to a private address$/)
       }
       expect(asked).not.toHaveBeenCalled()
     },
@@ -103,7 +108,7 @@ describe('what the guard refuses', () => {
     const error = await send(new URL(`http://models.example:${port}`), request).catch(
       (thrown: unknown) => thrown,
     )
-    expect(refusalIn(error)?.hint).toContain(`"models.example:${port}" to runtime.allowedEndpoints`)
+    expect(endpointRefusalIn(error)?.hint).toContain(`"models.example:${port}" to runtime.allowedEndpoints`)
     expect(asked).not.toHaveBeenCalled()
   })
 
@@ -113,7 +118,7 @@ describe('what the guard refuses', () => {
     )
     for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'http://[::ffff:a9fe:a9fe]/']) {
       const error = await send(new URL(url), request).catch((thrown: unknown) => thrown)
-      expect(refusalIn(error)?.message).toMatch(/metadata service$/)
+      expect(endpointRefusalIn(error)?.message).toMatch(/metadata service$/)
     }
   })
 
@@ -128,8 +133,12 @@ describe('what the guard refuses', () => {
     expect(await first.text()).toBe('checked')
     expect(resolve).toHaveBeenCalledTimes(1)
     const error = await fetch(url).catch((thrown: unknown) => thrown)
-    expect(refusalIn(error)?.message).toBe('rebound.example has no address, or one that may not be dialled')
-    expect(refusalIn(error)?.cause).toMatchObject({ message: 'rebound.example leads to a private address' })
+    expect(endpointRefusalIn(error)?.message).toBe(
+      'rebound.example has no address, or one that may not be dialled',
+    )
+    expect(endpointRefusalIn(error)?.cause).toMatchObject({
+      message: 'rebound.example resolves to a private address',
+    })
     expect(inner).not.toHaveBeenCalled()
   })
 
@@ -143,7 +152,7 @@ describe('what the guard refuses', () => {
     const { send } = open(strict(), async () => Promise.reject(new Error('ENOTFOUND')))
     const error = await send(new URL('http://nowhere.example/'), request).catch((thrown: unknown) => thrown)
     expect(error).toBeInstanceOf(Error)
-    expect(refusalIn(error)).toBeUndefined()
+    expect(endpointRefusalIn(error)).toBeUndefined()
   })
 })
 

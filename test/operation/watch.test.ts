@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
 import { configSchema } from '../../src/config/schema.ts'
 import { openOperation } from '../../src/operation/open.ts'
 import { TestClock } from '../harness/runtime.ts'
@@ -9,7 +9,7 @@ const outcome = { requestId: 'r', method: 'GET', route: '/a', status: 429, durat
 function opened() {
   const operation = openOperation({
     chat: configSchema.parse({ version: 1 }).chat,
-    environment: environmentOf({}),
+    environment: createEnvironment({}),
     outbound: () => Promise.reject(new Error('not dialled')),
     clock: new TestClock(),
     build: { version: '1.2.3', commit: 'abc' },

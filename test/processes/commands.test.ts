@@ -61,7 +61,7 @@ test('eight first commands of a fresh directory share what the quickest one made
 describe('twenty commands at once on one data directory', () => {
   test.each(['with no server', 'beside a server'])('%s', { timeout: 120_000 }, async way => {
     const here = await filled()
-    const server = way === 'beside a server' ? await here.serve() : undefined
+    const server = way === 'beside a server' ? await here.spawnServe() : undefined
     const numbers = [0, 1, 2, 3, 4]
     const commands = numbers.flatMap(n => [
       here.spawnWb(['kb', 'list', '--json']),

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import { join, resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { connect } from '../../src/client/client.ts'
+import { openClient } from '../../src/client/client.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { place } from '../commands/wb.ts'
 import { isAlive } from '../harness/alive.ts'
@@ -24,7 +24,7 @@ function withToolServer() {
   )
   /** Have the server at an address start it. */
   const start = async (baseUrl: string): Promise<number> => {
-    const client = connect({ baseUrl, fetch })
+    const client = openClient({ baseUrl, fetch })
     const { workspaceId } = await makeWorkspace(client)
     await client.call(agents.tools, { params: { workspaceId } })
     const pid = Number(readFileSync(started, 'utf8'))
@@ -37,7 +37,7 @@ function withToolServer() {
 describe.runIf(process.platform !== 'win32')('a tool server ends with the server that has started it', () => {
   test('by a second Ctrl-C, while the first one waits for it', async () => {
     const { here, start } = withToolServer()
-    const server = await here.serve()
+    const server = await here.spawnServe()
     const pid = await start(server.url)
     server.process.kill('SIGINT')
     await vi.waitFor(async () => {

@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { type Client, connect } from '../../src/client/client.ts'
+import { type Client, openClient } from '../../src/client/client.ts'
 import { chat, type TurnEvent } from '../../src/contract/chat.ts'
 import { type Conversation, messages } from '../../src/contract/conversations.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
-import type { Request } from '../../src/contract/route.ts'
+import type { ClientRequest } from '../../src/contract/route.ts'
 import { llmServices } from '../../src/contract/services.ts'
 import { type Place, place, type Served } from '../commands/wb.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
@@ -13,7 +13,7 @@ import { imageBytes, imageOf } from '../harness/images.ts'
 import { makeWorkspace } from '../harness/place.ts'
 
 function clientOf({ url }: Served): Client {
-  return connect({ baseUrl: url, fetch })
+  return openClient({ baseUrl: url, fetch })
 }
 
 /** A conversation with an agent of a server, whose model is a fake and one of whose tools never answers. */
@@ -22,7 +22,7 @@ async function begun(here: Place) {
   onTestFinished(() => model.close())
   const slow = { name: 'slow', call: () => new Promise<never>(() => {}) }
   const tools = await startMcpServer({ tools: [slow] })
-  const server = await here.serve()
+  const server = await here.spawnServe()
   const client = clientOf(server)
   const { workspaceId } = await makeWorkspace(client)
   const params = { workspaceId }
@@ -41,13 +41,13 @@ async function begun(here: Place) {
 async function killedAt(
   { server, client, conversation: params }: Awaited<ReturnType<typeof begun>>,
   isDue: (event: TurnEvent) => boolean,
-  body: Request<typeof chat.stream>['body'] = { content: 'first' },
+  body: ClientRequest<typeof chat.stream>['body'] = { content: 'first' },
 ): Promise<void> {
   const read = async () => {
     for await (const event of client.events(chat.stream, { params, body }))
       if (isDue(event as unknown as TurnEvent)) server.process.kill('SIGKILL')
   }
-  await expect(read()).rejects.toThrow('the stream broke off')
+  await expect(read()).rejects.toThrow('the event stream was interrupted')
   await server.ended
 }
 
@@ -101,7 +101,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
     const { model, conversation: params } = turn
     play(model)
     await killedAt(turn, isDue)
-    const client = clientOf(await here.serve())
+    const client = clientOf(await here.spawnServe())
     expect(await contents(client, params)).toEqual(['first'])
     await client.call(chat.send, { params, body: { content: 'second' } })
     expect(toldTo(model)).toEqual(['first', 'second'])
@@ -125,7 +125,7 @@ test('a server that is killed while another version is answered keeps the questi
   const body = { content: 'first, again', replaces: user.messageId }
   model.script({ text: 'one two three four', silentAfter: 4 })
   await killedAt(turn, ({ event }) => event === 'token', body)
-  const client = clientOf(await here.serve())
+  const client = clientOf(await here.spawnServe())
   expect(await contents(client, params)).toEqual(['first', 'Hello there.'])
   await client.call(chat.send, { params, body })
   expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
@@ -148,7 +148,7 @@ test('a server that is killed once a question is stored keeps its images', { tim
   model.script({ text: 'one two three four', silentAfter: 4 })
   const body = { content: 'first', images: [imageOf('image/png', 300_000)] }
   await killedAt(turn, ({ event }) => event === 'user-message', body)
-  const server = await here.serve()
+  const server = await here.spawnServe()
   const { items } = await clientOf(server).call(messages.list, { params, query: {} })
   const { workspaceId, agentId, conversationId } = params
   const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations/${conversationId}`

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { newId } from '../../src/base/id.ts'
 import { api } from '../../src/contract/index.ts'
 import type { Route } from '../../src/contract/route.ts'
-import type { AnyTable, RowStore, Table, Value, Write } from '../../src/storage/rows.ts'
+import type { AnyTable, ColumnValue, RowStore, RowTable, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { messageRow } from '../harness/agents.ts'
 import { makeBase } from '../harness/place.ts'
@@ -26,7 +26,7 @@ interface Listing {
   readonly table: AnyTable
   readonly id: string
   readonly index?: string
-  readonly prefix?: (place: Place) => readonly Value[]
+  readonly prefix?: (place: Place) => readonly ColumnValue[]
   readonly differ?: (n: number) => Row
   /** The field of an item that names its row, where it is not the column. */
   readonly shownId?: string
@@ -164,7 +164,7 @@ test.each(declared)(
     const place = await stage()
     const { rows, wb } = place
     const { table, id, index = 'byWorkspace', prefix, differ } = listings[path]!
-    const [original] = await rows.list(table as Table<Row>, {
+    const [original] = await rows.list(table as RowTable<Row>, {
       index,
       prefix: prefix?.(place) ?? [place.workspaceId],
       limit: 1,
@@ -172,7 +172,7 @@ test.each(declared)(
     let made = 0
     const copies = (count: number): Row[] =>
       Array.from({ length: count }, () => ({ ...original!.row, [id]: newId(), ...differ?.(made++) }))
-    const keyOf = (row: Row) => table.key.map(column => row[column] as Value)
+    const keyOf = (row: Row) => table.key.map(column => row[column] as ColumnValue)
     const insert = (some: Row[]) => some.map((row): Write => ({ op: 'insert', table, row }))
     const lasting = copies(rowsPerList / 2)
     const passing = copies(rowsPerList / 2)

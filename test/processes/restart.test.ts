@@ -80,7 +80,7 @@ describe('POST /setup/restart', () => {
       managedEnv: { configuredKeys: ['OPENROUTER_API_KEY'] },
     })
     expect(readFileSync(join(here.dataDir, 'serve.json'), 'utf8')).toBe(announced)
-    expect((await here.spawnWb(['serve', '--port', '0'])).stderr).toContain('is served already')
+    expect((await here.spawnWb(['serve', '--port', '0'])).stderr).toContain('is already served')
     server.process.kill('SIGTERM')
     expect(await server.ended).toBe(0)
     await expect(fetch(server.url)).rejects.toThrow()
@@ -366,7 +366,7 @@ describe('rescue mode', () => {
     })
     for (let tries = 0; !shown.includes('mended') && tries < 1_000; tries++) await setTimeout(10)
     expect(shown).toMatch(
-      /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}says how it stands; nearly all else is refused\n {4}wb api POST \/setup\/restart {4}in another terminal, once the cause is mended\n/,
+      /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}shows the state; most other requests are rejected\n {4}wb api POST \/setup\/restart {4}in another terminal, after you have fixed the cause\n/,
     )
     rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
     const { status, stdout } = await here.spawnWb(['api', 'POST', '/setup/restart'])
@@ -374,7 +374,7 @@ describe('rescue mode', () => {
     for (let tries = 0; !shown.includes('✓') && tries < 1_000; tries++) await setTimeout(10)
     // The log may say in between that the audit record of the restart was lost.
     expect(shown.replace(/^\{.*\n/gm, '')).toMatch(
-      /\n {2}restarting: finishing what is in flight\n {2}✓ restarted at http:\/\/127\.0\.0\.1:\d+\n/,
+      /\n {2}restarting: waiting for requests in progress\n {2}✓ restarted at http:\/\/127\.0\.0\.1:\d+\n/,
     )
   })
 })

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { changeRow } from '../../src/storage/change.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { productionCost } from '../../src/auth/keys/token.ts'
+import { changeRow } from '../../src/storage/change-row.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { open } from '../harness/runtime.ts'
 import { serve } from '../wire/harness.ts'
@@ -30,8 +31,8 @@ async function stage() {
     await serving.stop()
     rmSync(folder, { recursive: true, force: true })
   })
-  const here = await open({ dataDir: serving.dataDir, config: { auth } })
-  const store = await openEmbedded({ path: join(serving.dataDir, 'workbase.db') })
+  const here = await open({ dataDir: serving.dataDir, config: { auth }, keyCost: productionCost })
+  const store = await openEmbeddedStore({ path: join(serving.dataDir, 'workbase.db') })
   onTestFinished(() => store.close())
 
   const theirs: Process = async (line, token) => {

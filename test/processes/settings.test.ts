@@ -1,8 +1,8 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
-import { readDecisions } from '../../src/cli/folder/trusted.ts'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
+import { readDecisions } from '../../src/cli/trust/decisions.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
 import { program } from '../harness/program.ts'
 

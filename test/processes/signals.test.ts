@@ -2,7 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { runtimeHere } from '../../src/cli/connection/resolve-runtime.ts'
+import { openInProcessRuntime } from '../../src/cli/connection/resolve-runtime.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from '../commands/wb.ts'
 import { FakeIo } from '../harness/fake-io.ts'
@@ -128,7 +128,7 @@ describe('a command that only reads creates no data directory', () => {
   test('and a running one sees the store that another command creates', async () => {
     const here = place()
     const io = new FakeIo({ env: here.env, cwd: here.home })
-    const session = runtimeHere(readProfile({ dataDir: here.dataDir }, io), io, {
+    const session = openInProcessRuntime(readProfile({ dataDir: here.dataDir }, io), io, {
       note: () => {},
       voice: { level: 'silent', stream: process.stderr },
     })

@@ -61,8 +61,7 @@ async function impostor(listener: RequestListener): Promise<string> {
 }
 
 async function end(served: Served): Promise<void> {
-  served.process.kill('SIGTERM')
-  expect((await served.ended).status).toBe(0)
+  expect((await served.stop()).status).toBe(0)
 }
 
 /** The status of a list of workspaces that is asked for with a token. */
@@ -83,7 +82,7 @@ describe('a secret that will not do', () => {
     expect(await refusal(here, { BOOT: canary })).toBe(
       '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Make one with: openssl rand -hex 32\n',
     )
-    const served = await here.serve([], { env: { BOOT: `${canary}!` } })
+    const served = await here.spawnServe([], { env: { BOOT: `${canary}!` } })
     expect(await statusWith(served, `${canary}!`)).toBe(200)
     expect(await statusWith(served, canary)).toBe(401)
     await end(served)
@@ -180,7 +179,7 @@ describe('a provider that cannot be found', () => {
     const here = place()
     const issuer = `http://127.0.0.1:${await freePort()}`
     configure(here, oidc(issuer, { jwksUri: `${issuer}/keys` }))
-    const served = await here.serve([], { env })
+    const served = await here.spawnServe([], { env })
     expect(await statusWith(served)).toBe(401)
     expect(await statusWith(served, env.BOOT)).toBe(200)
     await end(served)
@@ -191,7 +190,7 @@ describe('a provider that cannot be found', () => {
     configure(here, oidc(`http://127.0.0.1:${await freePort()}`))
     await refusal(here, env)
     configure(here, guarded)
-    const served = await here.serve([], { env })
+    const served = await here.spawnServe([], { env })
     expect(await statusWith(served, env.BOOT)).toBe(200)
     await end(served)
   })
@@ -208,7 +207,7 @@ describe('what applies after a restart', () => {
     ]
     for (const [auth, none, known] of postures) {
       if (auth) configure(here, auth)
-      const served = await here.serve([], { env: { BOOT: token('one') } })
+      const served = await here.spawnServe([], { env: { BOOT: token('one') } })
       const about = JSON.stringify(auth)
       expect([await statusWith(served), await statusWith(served, token('one'))], about).toEqual([none, known])
       await end(served)
@@ -225,13 +224,13 @@ describe('what applies after a restart', () => {
         writeFileSync(file, `${token(name)}\n`)
         return kind === 'env' ? { BOOT: token(name) } : {}
       }
-      const first = await here.serve([], { env: hold('old') })
+      const first = await here.spawnServe([], { env: hold('old') })
       const later = hold('new')
       expect([await statusWith(first, token('old')), await statusWith(first, token('new'))]).toEqual([
         200, 401,
       ])
       await end(first)
-      const second = await here.serve([], { env: later })
+      const second = await here.spawnServe([], { env: later })
       expect([await statusWith(second, token('old')), await statusWith(second, token('new'))]).toEqual([
         401, 200,
       ])
@@ -244,7 +243,7 @@ describe('what is said although the start goes on', () => {
   test('a mode that asks for credentials, with a policy that does without [security rule 2]', async () => {
     const here = place()
     configure(here, { ...guarded, anonymousPolicy: 'allow' })
-    const served = await here.serve([], { env: { BOOT: token('one') } })
+    const served = await here.spawnServe([], { env: { BOOT: token('one') } })
     await end(served)
     const { stderr } = await served.ended
     expect(stderr).toContain(

@@ -1,17 +1,17 @@
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import type { Write } from '../../src/storage/rows.ts'
-import { CommitQueue, type Unit } from '../../src/storage/sqlite/commit.ts'
-import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { CommitQueue, type CommitUnit } from '../../src/storage/sqlite/commit-queue.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
-import { writeOps } from '../../src/storage/sqlite/ops.ts'
+import { createWriteOperations } from '../../src/storage/sqlite/operations.ts'
 
 import { tables } from '../../src/storage/tables.ts'
 import { created, key, upserted, worded } from './passages.ts'
 import { scratchPath } from './scratch.ts'
 
-let connection: Connection
+let connection: SqliteConnection
 let path: string
 
 beforeEach(async () => {
@@ -32,13 +32,13 @@ const names = () =>
     .map(({ name }) => name)
 
 /** A unit that inserts a setting, then does as told. */
-function unit(name: string, end: () => boolean = () => true): Unit<boolean> {
+function unit(name: string, end: () => boolean = () => true): CommitUnit<boolean> {
   return {
     run: () => {
       connection.prepare('INSERT INTO settings (version, body) VALUES (1, ?)').run(JSON.stringify({ name }))
       return end()
     },
-    keeps: kept => kept,
+    shouldCommit: kept => kept,
   }
 }
 
@@ -82,7 +82,7 @@ test('nothing resolves before the commit, and a commit that fails rejects all', 
   const failing = vi.spyOn(commit, 'run').mockImplementationOnce(() => {
     throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR')
   })
-  const ops = writeOps(connection)
+  const ops = createWriteOperations(connection)
   const outcomes = await Promise.allSettled(
     Array.from({ length: 10 }, (_, n) => ops.write({ changes: [], rows: [setting(`s${n}`)] })),
   )
@@ -103,7 +103,7 @@ test('nothing resolves before the commit, and a commit that fails rejects all', 
 })
 
 test('a full disk rejects the group, keeps nothing of it, and the store goes on when there is room', async () => {
-  const ops = writeOps(connection)
+  const ops = createWriteOperations(connection)
   await ops.write({ changes: [created()], rows: [] })
   const pages = connection.database.pragma('page_count', { simple: true }) as number
   connection.database.pragma(`max_page_count = ${pages + 4}`)
@@ -134,7 +134,7 @@ test('a full disk rejects the group, keeps nothing of it, and the store goes on 
 test('a change that the schema refuses is said to be one, and fails its own unit only', async () => {
   const refusal = "CREATE TEMP TRIGGER no BEFORE INSERT ON settings WHEN new.body ->> '$.name' = 'no'"
   connection.prepare(`${refusal} BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END`).run()
-  const ops = writeOps(connection)
+  const ops = createWriteOperations(connection)
   const [before, refused, after] = await Promise.allSettled([
     ops.write({ changes: [], rows: [setting('before')] }),
     ops.write({ changes: [], rows: [setting('with it'), setting('no')] }),
@@ -148,7 +148,7 @@ test('a change that the schema refuses is said to be one, and fails its own unit
 })
 
 test('the text of a refused unit is not indexed, that of its neighbours is', async () => {
-  const ops = writeOps(connection)
+  const ops = createWriteOperations(connection)
   await ops.write({ changes: [created()], rows: [] })
   await Promise.all(
     Array.from({ length: 9 }, (_, n) =>
@@ -165,7 +165,7 @@ test('the text of a refused unit is not indexed, that of its neighbours is', asy
 })
 
 test('a lock that another process keeps is waited for, then told', async () => {
-  const other = new Connection(path)
+  const other = new SqliteConnection(path)
   await other.begin()
   const waited = connection.begin(3).catch((error: unknown) => error)
   expect(await waited).toMatchObject({ code: 'SQLITE_BUSY' })
@@ -182,7 +182,7 @@ test('every acknowledged write is on disk: the log is synced at each commit', as
 })
 
 test('a snapshot sees one state of the store, whatever others write meanwhile', async () => {
-  const other = writeOps(await another())
+  const other = createWriteOperations(await another())
   const begun = connection.prepare('BEGIN')
   begun.run()
   expect(names()).toEqual([])
@@ -198,7 +198,7 @@ test('a snapshot sees one state of the store, whatever others write meanwhile', 
 test('a connection that only reads refuses to write', async () => {
   const reader = await another()
   reader.makeReadOnly()
-  const writing = writeOps(reader).write({ changes: [], rows: [setting('a')] })
+  const writing = createWriteOperations(reader).write({ changes: [], rows: [setting('a')] })
   await expect(writing).rejects.toMatchObject({
     code: 'control_plane_unavailable',
     message: 'the store cannot be written',
@@ -206,7 +206,7 @@ test('a connection that only reads refuses to write', async () => {
 })
 
 test('a dropped collection leaves no table behind', async () => {
-  const ops = writeOps(connection)
+  const ops = createWriteOperations(connection)
   const tablesNow = () =>
     connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
   const before = tablesNow()
@@ -233,7 +233,7 @@ test('a dropped collection leaves no table behind', async () => {
 
 test('a switch to the log that another process makes at the same moment is tried again', async () => {
   const busy = new Database.SqliteError('database is locked', 'SQLITE_BUSY')
-  const makeDurable = vi.spyOn(Connection.prototype, 'makeDurable').mockImplementationOnce(() => {
+  const makeDurable = vi.spyOn(SqliteConnection.prototype, 'makeDurable').mockImplementationOnce(() => {
     throw busy
   })
   const opened = await openConnection(scratchPath())
@@ -242,7 +242,7 @@ test('a switch to the log that another process makes at the same moment is tried
   makeDurable.mockRestore()
 })
 
-async function another(): Promise<Connection> {
+async function another(): Promise<SqliteConnection> {
   const opened = await openConnection(path)
   onTestFinished(() => opened.close())
   return opened

@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 
 test('a read whose failure ended its transaction fails with that failure', () => {
-  const connection = new Connection(':memory:')
+  const connection = new SqliteConnection(':memory:')
   onTestFinished(() => connection.close())
   const read = () => {
     connection.rollback()

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ContentRecord, ContentStore, ContentWrite, Metric } from '../../src/storage/content.ts'
-import { evaluate, type Filter } from '../../src/storage/filter.ts'
-import { fittedOf, lexicalOf, listingOf } from '../../src/storage/missing.ts'
+import { type Filter, matchesFilter } from '../../src/storage/filter.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
+import { requireFittedSpaces, requireLexical, requireListing } from '../../src/storage/store-features.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { fittedSuite } from './fitted.suite.ts'
 import { lexicalSuite } from './lexical.suite.ts'
@@ -373,7 +373,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         const hits = await content.nearest(key, { ...search, visibility: all })
         // Insertion order of the model is the order of record numbers.
         const expected = [...model.values()]
-          .filter(({ payload }) => evaluate(asked.filter, payload))
+          .filter(({ payload }) => matchesFilter(asked.filter, payload))
           .map(({ id, vector }) => ({ id, score: similarity(metric, search.vector, vector) }))
           .sort((a, b) => b.score - a.score)
         expect(hits.map(({ score }) => score)).toEqual(
@@ -418,7 +418,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
 
     test('chunks of a document are listed in order, page by page, those without a number last', async () => {
       if (!content.listing)
-        return expect(() => listingOf(content)).toThrow(expect.objectContaining({ status: 501 }))
+        return expect(() => requireListing(content)).toThrow(expect.objectContaining({ status: 501 }))
       const chunk = (id: string, chunkIndex: number | null) =>
         record(id, { documentId: 'd', chunkIndex, text: id })
       await write(
@@ -457,14 +457,16 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         }
       }
       const plain = { lexical: false }
-      expect(codeOf(() => lexicalOf(content, plain))).toBe('hybrid_not_supported')
-      expect(codeOf(() => lexicalOf(content, { lexical: true }))).toBe(
+      expect(codeOf(() => requireLexical(content, plain))).toBe('hybrid_not_supported')
+      expect(codeOf(() => requireLexical(content, { lexical: true }))).toBe(
         content.lexical ? 'offered' : 'hybrid_not_supported',
       )
-      expect(codeOf(() => listingOf(content))).toBe(
+      expect(codeOf(() => requireListing(content))).toBe(
         content.listing ? 'offered' : 'list_records_not_supported',
       )
-      expect(codeOf(() => fittedOf(content))).toBe(content.fitted ? 'offered' : 'driver_unavailable')
+      expect(codeOf(() => requireFittedSpaces(content))).toBe(
+        content.fitted ? 'offered' : 'driver_unavailable',
+      )
     })
 
     test('reads of a collection that is gone say so', async () => {

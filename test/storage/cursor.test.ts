@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { limits } from '../../src/contract/limits.ts'
 import { Cursors, openCursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
-import type { RowStore, Value } from '../../src/storage/rows.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
+import type { ColumnValue, RowStore } from '../../src/storage/rows.ts'
 import { type DocumentRow, tables } from '../../src/storage/tables.ts'
 
 const cursors = new Cursors('a key of a store')
@@ -12,7 +12,7 @@ const position = fc.array(value, { minLength: 1, maxLength: 4 })
 const refused = expect.objectContaining({ code: 'invalid_cursor' })
 
 async function store() {
-  const opened = await openEmbedded({ path: ':memory:' })
+  const opened = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(() => opened.close())
   return opened.rows
 }
@@ -184,7 +184,7 @@ describe('pages', () => {
     expect(sizes).toEqual([3, 3, 1])
     const isOdd = (row: DocumentRow): row is DocumentRow => /[13579]$/.test(row.documentId)
     const kept = await walked(cursor =>
-      pager.pageOfKept(tables.documents, all, { limit: 200, cursor }, isOdd),
+      pager.filteredPage(tables.documents, all, { limit: 200, cursor }, isOdd),
     )
     expect(kept).toEqual(['d1', 'd3', 'd5'])
   })
@@ -192,7 +192,7 @@ describe('pages', () => {
   test('hold no more than the place of a row that was shown', async () => {
     const pager = new Pager(await documents(['a shown one', 'hidden']), cursors)
     const { nextCursor } = await pager.page(tables.documents, list, { limit: 1 })
-    const held = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString()) as Value[]
+    const held = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString()) as ColumnValue[]
     expect(held).toEqual(['a shown one', 1, expect.stringMatching(/^[\w-]{16}$/)])
   })
 })

@@ -1,14 +1,14 @@
 import { openMemoryContent } from '../../src/storage/memory/content.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { withoutPowers } from '../fakes/powerless.ts'
 import { contentSuite } from './content.suite.ts'
 import { rowsSuite } from './rows.suite.ts'
 import { scratchPath } from './scratch.ts'
 
 const embedded = {
-  'embedded, on the spot': () => openEmbedded({ path: scratchPath() }),
-  'embedded, with threads': () => openEmbedded({ path: scratchPath(), threads: true }),
-  'embedded, in memory': () => openEmbedded({ path: ':memory:' }),
+  'embedded, on the spot': () => openEmbeddedStore({ path: scratchPath() }),
+  'embedded, with threads': () => openEmbeddedStore({ path: scratchPath(), threads: true }),
+  'embedded, in memory': () => openEmbeddedStore({ path: ':memory:' }),
 }
 
 for (const [name, open] of Object.entries(embedded)) {
@@ -17,11 +17,11 @@ for (const [name, open] of Object.entries(embedded)) {
 }
 
 contentSuite('memory', async () => {
-  const store = await openEmbedded({ path: ':memory:' })
+  const store = await openEmbeddedStore({ path: ':memory:' })
   return { ...store, content: openMemoryContent(store.rows) }
 })
 
 contentSuite('without optional powers', async () => {
-  const store = await openEmbedded({ path: ':memory:' })
+  const store = await openEmbeddedStore({ path: ':memory:' })
   return { ...store, content: withoutPowers(openMemoryContent(store.rows)) }
 })

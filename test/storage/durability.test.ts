@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
-import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { all } from './passages.ts'
@@ -14,7 +14,7 @@ const roundsMs = [0, 40, 120]
 
 /** Every table agrees with every other. */
 function requireSound(path: string): void {
-  const connection = new Connection(path)
+  const connection = new SqliteConnection(path)
   const count = (sql: string) =>
     connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM ${sql}`).get()!.n
   expect(connection.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
@@ -44,7 +44,7 @@ test.each(['', 'threads'])(
       expect(findLogDamage(path)).toBeUndefined()
       requireSound(path)
     }
-    const { rows, content, close } = await openEmbedded({ path })
+    const { rows, content, close } = await openEmbeddedStore({ path })
     for (const documentId of acknowledged) {
       expect(await rows.get(tables.documents, ['w', 'k', documentId]), documentId).toBeDefined()
       const chunks = await content.listing!.ofDocument(shared, { documentId, limit: 9, visibility: all })
@@ -59,13 +59,13 @@ test.each(['', 'threads'])(
 test('closing waits for what is under way', async () => {
   for (const threads of [false, true]) {
     const path = scratchPath()
-    const store = await openEmbedded({ path, threads })
+    const store = await openEmbeddedStore({ path, threads })
     const writes = Array.from({ length: 50 }, (_, n) =>
       store.rows.atomic([{ op: 'insert', table: tables.settings, row: { name: `s${n}`, value: '' } }]),
     )
     await store.close()
     expect(await Promise.all(writes)).toHaveLength(50)
-    const again = await openEmbedded({ path })
+    const again = await openEmbeddedStore({ path })
     expect(await again.rows.get(tables.settings, ['s49'])).toBeDefined()
     await again.close()
   }

@@ -2,9 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
-import { allOf, compareCodePoints, evaluate, type Filter, parseFilter } from '../../src/storage/filter.ts'
+import {
+  compareCodePoints,
+  type Filter,
+  joinFilters,
+  matchesFilter,
+  parseFilter,
+} from '../../src/storage/filter.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
-import { defineFilterFunctions, toSql } from '../../src/storage/sqlite/filter-sql.ts'
+import { defineFilterFunctions, filterToSql } from '../../src/storage/sqlite/filter-sql.ts'
 
 type Payload = Record<string, unknown>
 
@@ -14,7 +20,7 @@ const forms = { text: '?', jsonb: 'jsonb(?)' }
 
 /** The answer of SQLite for one payload, kept as text and as JSONB. */
 function bySql(filter: Filter | undefined, payload: Payload | null, form: keyof typeof forms): unknown {
-  const { sql, parameters } = toSql(filter, 'c.payload')
+  const { sql, parameters } = filterToSql(filter, 'c.payload')
   return database
     .prepare(`WITH c(payload) AS (SELECT ${forms[form]}) SELECT ${sql} FROM c`)
     .pluck()
@@ -164,7 +170,7 @@ describe('SQLite and memory', () => {
       fc.property(input, fc.array(payload, { minLength: 1, maxLength: 3 }), (written, payloads) => {
         const filter = parseFilter(written)
         for (const one of payloads) {
-          const expected = evaluate(filter, JSON.parse(JSON.stringify(one)) as Payload) ? 1 : 0
+          const expected = matchesFilter(filter, JSON.parse(JSON.stringify(one)) as Payload) ? 1 : 0
           expect(bySql(filter, one, 'text')).toBe(expected)
           expect(bySql(filter, one, 'jsonb')).toBe(expected)
         }
@@ -185,7 +191,7 @@ describe('SQLite and memory', () => {
           at === 'key' ? name : part,
         ) as Filter
         const one = own(name, value)
-        const expected = evaluate(filter, JSON.parse(JSON.stringify(one)) as Payload) ? 1 : 0
+        const expected = matchesFilter(filter, JSON.parse(JSON.stringify(one)) as Payload) ? 1 : 0
         expect(bySql(filter, one, 'text')).toBe(expected)
         expect(bySql(filter, one, 'jsonb')).toBe(expected)
       }),
@@ -283,29 +289,29 @@ describe('the language', () => {
     [{ $not: { none: 1 } }, true],
   ])('%j is %s', (written, expected) => {
     const filter = parseFilter(written)
-    expect(evaluate(filter, row)).toBe(expected)
+    expect(matchesFilter(filter, row)).toBe(expected)
     expect(bySql(filter, row, 'text')).toBe(expected ? 1 : 0)
   })
 
   test('names of the prototype are ordinary keys', () => {
     const filter = parseFilter(JSON.parse('{"__proto__": "x"}'))
-    expect(evaluate(filter, {})).toBe(false)
-    expect(evaluate(filter, JSON.parse('{"__proto__": "x"}') as Payload)).toBe(true)
+    expect(matchesFilter(filter, {})).toBe(false)
+    expect(matchesFilter(filter, JSON.parse('{"__proto__": "x"}') as Payload)).toBe(true)
     expect(bySql(filter, JSON.parse('{"__proto__": "x"}') as Payload, 'text')).toBe(1)
-    expect(evaluate(parseFilter({ constructor: { $ne: 'x' } }), {})).toBe(true)
+    expect(matchesFilter(parseFilter({ constructor: { $ne: 'x' } }), {})).toBe(true)
     expect(Object.getPrototypeOf(parseFilter({ constructor: 'x' }))).toBe(Object.prototype)
   })
 
   test('filters are and-ed', () => {
     const a = parseFilter({ a: 1 })
     const b = parseFilter({ b: 1 })
-    expect(allOf(undefined, undefined)).toBeUndefined()
-    expect(allOf(a, undefined)).toBe(a)
-    expect(allOf(a, b)).toEqual({ kind: 'and', of: [a, b] })
+    expect(joinFilters(undefined, undefined)).toBeUndefined()
+    expect(joinFilters(a, undefined)).toBe(a)
+    expect(joinFilters(a, b)).toEqual({ kind: 'and', of: [a, b] })
   })
 
   test('values are bound, never written', () => {
-    const { sql, parameters } = toSql(parseFilter({ "k'--": "v'--" }), 'c.payload')
+    const { sql, parameters } = filterToSql(parseFilter({ "k'--": "v'--" }), 'c.payload')
     expect(sql).not.toContain('--')
     expect(new Set(parameters)).toEqual(new Set(["k'--", "v'--"]))
   })
@@ -358,7 +364,9 @@ describe('bounds', () => {
     )
     expect(bySql(parseFilter(nested(limits.filterDepth)), { a: 1 }, 'text')).toBe(0)
     const deep = parseFilter(alternating(limits.filterDepth))
-    expect(bySql(deep, { b: 1, tags: ['x'] }, 'text')).toBe(evaluate(deep, { b: 1, tags: ['x'] }) ? 1 : 0)
+    expect(bySql(deep, { b: 1, tags: ['x'] }, 'text')).toBe(
+      matchesFilter(deep, { b: 1, tags: ['x'] }) ? 1 : 0,
+    )
   })
 
   test('nodes of a list of values', () => {

@@ -1,11 +1,17 @@
 import { expect, test } from 'vitest'
-import type { ContentWrite, EncodedModel, Fit, Fitted, FittedSpaces } from '../../src/storage/content.ts'
+import type {
+  ContentWrite,
+  EncodedModel,
+  FitLease,
+  FitResult,
+  FittedSpaces,
+} from '../../src/storage/content.ts'
 import type { Context } from './lexical.suite.ts'
 import { all, created, idsOf, key, record, upserted, worded } from './passages.ts'
 
 const lasting = 60_000
 const model: EncodedModel = { terms: 'apple\npear', weights: Uint8Array.of(1, 2, 255) }
-const fit: Fit = { generation: 1, owner: 'one' }
+const fit: FitLease = { generation: 1, owner: 'one' }
 const [north, east] = [Float32Array.of(0, 1), Float32Array.of(1, 0)]
 
 /** What fitted spaces do; a store without them passes. */
@@ -19,7 +25,7 @@ export function fittedSuite(context: () => Context): void {
   }
 
   /** A fit that read every passage that there is now. */
-  async function fittedOn(spaces: FittedSpaces, records: number): Promise<Fitted> {
+  async function fittedOn(spaces: FittedSpaces, records: number): Promise<FitResult> {
     return { model, records, through: (await spaces.passages(key, 0, 99)).at(-1)?.record ?? 0 }
   }
 
@@ -126,7 +132,7 @@ export function fittedSuite(context: () => Context): void {
     expect(await spaces.swap(key, fit, { model, records: 0, through: 0 })).toBe(false)
     const left = await spaces.unstaged(key, 1, 9)
     expect(left.map(({ text }) => text)).toEqual(['apple', 'pear', ''])
-    const read: Fitted = { model, records: 3, through: left.at(-1)!.record }
+    const read: FitResult = { model, records: 3, through: left.at(-1)!.record }
     await stageAll(spaces)
     await write(upserted(worded('late', 'plum'), worded('a', 'apple again')))
     expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['plum', 'apple again'])

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
-import { matchOf } from '../../src/storage/sqlite/lexical.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
+import { matchOf } from '../../src/storage/sqlite/lexical-index.ts'
 import { all, created, idsOf, key, upserted, worded } from './passages.ts'
 
 test.each([
@@ -23,7 +23,7 @@ test('a long query asks for its first different words', () => {
 })
 
 test('a word in the title counts more than one in the text, and word forms are one word', async () => {
-  const { content, close } = await openEmbedded({ path: ':memory:' })
+  const { content, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
   await content.write(
     [

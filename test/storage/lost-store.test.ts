@@ -19,7 +19,7 @@ import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { sha256 } from '../../src/base/id.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
@@ -31,7 +31,7 @@ const suffixes = ['', '-wal', '-shm', '.id'] as const
 const workspace = { workspaceId: 'w', name: 'one', createdAt: '2026-01-01T00:00:00.000Z' }
 const setting = (n: number) => ({ name: `setting${n}`, value: 'v'.repeat(3_000) })
 
-type Store = Awaited<ReturnType<typeof openEmbedded>>
+type Store = Awaited<ReturnType<typeof openEmbeddedStore>>
 
 async function write(store: Store, from: number, count: number): Promise<void> {
   for (let n = from; n < from + count; n++)
@@ -40,7 +40,7 @@ async function write(store: Store, from: number, count: number): Promise<void> {
 
 /** Settings that a store holds, as it is opened; the store is closed again. */
 async function settingsOf(path: string, dataDir?: string): Promise<number> {
-  const store = await openEmbedded({ path, dataDir })
+  const store = await openEmbeddedStore({ path, dataDir })
   let count = 0
   while (await store.rows.get(tables.settings, [`setting${count}`])) count++
   await store.close()
@@ -54,12 +54,12 @@ let images: { readonly closed: Image; readonly crashed: Image }
 
 beforeAll(async () => {
   const path = join(mkdtempSync(join(tmpdir(), 'workbase-store-')), 'workbase.db')
-  const store = await openEmbedded({ path })
+  const store = await openEmbeddedStore({ path })
   await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
   await write(store, 0, 3)
   await store.close()
   const closed = imageOf(path)
-  const again = await openEmbedded({ path })
+  const again = await openEmbeddedStore({ path })
   await write(again, 3, 17)
   images = { closed, crashed: imageOf(path) }
   await again.close()
@@ -174,7 +174,7 @@ describe('a store that held data', () => {
     const refusal = await refusalOf(path)
     expect(refusal.message).toContain(`restore your backup, or ${copy}, the copy`)
     copyFileSync(join(dirname(path), copy), path)
-    const store = await openEmbedded({ path })
+    const store = await openEmbeddedStore({ path })
     expect(await store.rows.get(tables.workspaces, ['w'])).toBeDefined()
     await store.close()
     rmSync(path)
@@ -212,7 +212,7 @@ describe('a store that held data', () => {
     [
       'another store',
       async path => {
-        const store = await openEmbedded({ path })
+        const store = await openEmbeddedStore({ path })
         await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
         await store.close()
       },
@@ -295,7 +295,7 @@ describe('a store is opened', () => {
     const [folder, backup] = [dirname(path), scratchPath()]
     copyFileSync(path, backup)
     execFileSync('cp', ['-a', folder, `${backup}.d`])
-    const store = await openEmbedded({ path })
+    const store = await openEmbeddedStore({ path })
     await write(store, 3, 4)
     await store.close()
     copyFileSync(backup, path)
@@ -325,7 +325,7 @@ describe('a store is opened', () => {
 
   test('a second time in one process, beside the first', async () => {
     const path = closedStore()
-    const [one, other] = [await openEmbedded({ path }), await openEmbedded({ path })]
+    const [one, other] = [await openEmbeddedStore({ path }), await openEmbeddedStore({ path })]
     await write(one, 3, 1)
     await other.close()
     await one.close()
@@ -435,7 +435,7 @@ describe('a log that has lost nothing that was confirmed', () => {
 
   test('is read if the database already has all of its changes', async () => {
     const live = crashedStore()
-    const store = await openEmbedded({ path: live })
+    const store = await openEmbeddedStore({ path: live })
     const database = new Database(live)
     database.pragma('wal_checkpoint(PASSIVE)')
     const path = placed(imageOf(live))

@@ -4,14 +4,14 @@ import { gunzipSync } from 'node:zlib'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { AnyTable } from '../../src/storage/rows.ts'
-import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { SqliteConnection } from '../../src/storage/sqlite/connection.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { migrations } from '../../src/storage/sqlite/migrations/index.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
-import { indexed } from '../../src/storage/sqlite/rows.ts'
+import { tableWithIndex } from '../../src/storage/sqlite/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
 import { all } from './passages.ts'
@@ -21,7 +21,7 @@ const fixtures = join(import.meta.dirname, '..', 'fixtures', 'store')
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const declared: AnyTable[] = Object.values(tables)
 
-async function opened(path: string): Promise<Connection> {
+async function opened(path: string): Promise<SqliteConnection> {
   const connection = await openConnection(path)
   onTestFinished(() => connection.close())
   return connection
@@ -35,7 +35,7 @@ function earlier(version: number): string {
 }
 
 /** Tables and indexes with their SQL, without those that are made with each collection. */
-function schemaOf(connection: Connection): unknown[] {
+function schemaOf(connection: SqliteConnection): unknown[] {
   return connection
     .prepare(
       `SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'vec_*' AND name NOT GLOB 'fts_*' ORDER BY type, name`,
@@ -78,7 +78,7 @@ describe.each(declared)('schema of $name', table => {
         const prefix = columns.slice(0, matched).map(column => `${column} IS NULL`)
         const plan = connection
           .prepare<{ detail: string }>(
-            `EXPLAIN QUERY PLAN SELECT body FROM ${indexed(table, index)}
+            `EXPLAIN QUERY PLAN SELECT body FROM ${tableWithIndex(table, index)}
               WHERE ${prefix.join(' AND ') || '1'} ORDER BY ${columns.slice(matched).join(', ')}`,
           )
           .all()
@@ -124,7 +124,7 @@ describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version
   })
 
   test('keeps its rows, its content and its embedder', async () => {
-    const { rows, content, close } = await openEmbedded({ path: earlier(version) })
+    const { rows, content, close } = await openEmbeddedStore({ path: earlier(version) })
     onTestFinished(close)
     const key = { workspaceId: 'w', name: 'kb' }
     expect(await rows.get(tables.settings, ['cursor'])).toMatchObject({
@@ -175,7 +175,7 @@ test('before a store is migrated it is copied, and only the last copy is kept', 
   )
   expect(copies).toEqual([`workbase.db.before-${better.length}`])
   expect(statSync(join(dirname(path), copies[0]!)).mode & 0o777).toBe(0o600)
-  const copy = new Connection(join(dirname(path), copies[0]!))
+  const copy = new SqliteConnection(join(dirname(path), copies[0]!))
   expect(copy.database.pragma('user_version', { simple: true })).toBe(migrations.length)
   expect(copy.prepare('SELECT name FROM settings').all()).toEqual([{ name: 'cursor' }, { name: 'store-id' }])
   copy.close()
@@ -193,13 +193,13 @@ test('a migration that fails changes nothing', async () => {
 
 test('a store of a newer schema is refused by name, and not one byte of it is changed', async () => {
   const path = earlier(1)
-  const connection = new Connection(path)
+  const connection = new SqliteConnection(path)
   connection.makeDurable()
   await migrate(connection, path, better)
   connection.close()
   const before = readFileSync(path)
   const files = readdirSync(dirname(path))
-  const opening = openEmbedded({ path })
+  const opening = openEmbeddedStore({ path })
   await expect(opening).rejects.toMatchObject({
     code: 'control_plane_unavailable',
     message: `the store has schema ${better.length}, and this version of Workbase knows schemas up to ${migrations.length}; nothing was changed`,
@@ -210,7 +210,7 @@ test('a store of a newer schema is refused by name, and not one byte of it is ch
 
 test('a new store is made with its folder, for its owner only', async () => {
   const path = join(dirname(scratchPath()), 'deep', 'data', 'workbase.db')
-  const { rows, close } = await openEmbedded({ path })
+  const { rows, close } = await openEmbeddedStore({ path })
   await rows.atomic([{ op: 'insert', table: tables.settings, row: { name: 'a', value: '' } }])
   const modes = readdirSync(dirname(path)).map(name => statSync(join(dirname(path), name)).mode & 0o777)
   expect(new Set(modes)).toEqual(new Set([0o600]))
@@ -230,7 +230,7 @@ test.each([
   const bytes = text === undefined ? readFileSync(path) : Buffer.from(text)
   if (text === undefined) bytes.fill(0xff, 100, 4_096)
   writeFileSync(path, bytes)
-  const error = await openEmbedded({ path })
+  const error = await openEmbeddedStore({ path })
     .then(({ rows }) => rows.get(tables.settings, ['a']))
     .catch((reason: unknown) => reason)
   expect(error).toMatchObject({ code: 'control_plane_unavailable', message, cause: expect.any(Error) })
@@ -239,12 +239,12 @@ test.each([
 test('a data directory that cannot be made is told', async () => {
   const file = scratchPath()
   writeFileSync(file, '')
-  await expect(openEmbedded({ path: join(file, 'workbase.db') })).rejects.toMatchObject({
+  await expect(openEmbeddedStore({ path: join(file, 'workbase.db') })).rejects.toMatchObject({
     code: 'control_plane_unavailable',
     message: `the folder ${file} cannot be created (EEXIST)`,
   })
   mkdirSync(`${file}.d`)
-  await expect(openEmbedded({ path: `${file}.d` })).rejects.toMatchObject({
+  await expect(openEmbeddedStore({ path: `${file}.d` })).rejects.toMatchObject({
     code: 'control_plane_unavailable',
   })
   expect(existsSync(join(`${file}.d`, 'workbase.db'))).toBe(false)
@@ -254,7 +254,7 @@ test('a newer schema is noticed in the log of a store that was not closed', asyn
   const path = earlier(1)
   const connection = await opened(path)
   await migrate(connection, path, better)
-  await expect(openEmbedded({ path })).rejects.toMatchObject({
+  await expect(openEmbeddedStore({ path })).rejects.toMatchObject({
     code: 'control_plane_unavailable',
     message: expect.stringContaining(`schema ${better.length}`),
   })
@@ -281,7 +281,7 @@ describe('a store in which workspaces share a database', () => {
     insert.run(JSON.stringify(kept('unbound', { url: null, keyspace: 'ks' })))
     before.close()
 
-    const { rows, close } = await openEmbedded({ path })
+    const { rows, close } = await openEmbeddedStore({ path })
     onTestFinished(close)
     const parts = {
       rows,
@@ -347,7 +347,7 @@ test('conversations of schema 3 get their last activity, and since when text of 
   message('grounded', 4, { role: 'agent', metadata: { context_chunks: '[]' } })
   before.close()
 
-  const { rows, close } = await openEmbedded({ path })
+  const { rows, close } = await openEmbeddedStore({ path })
   onTestFinished(close)
   const found = await rows.list(tables.conversations, { index: 'byActivity', prefix: ['w'], limit: 9 })
   expect(

@@ -1,4 +1,4 @@
-import { everything } from '../../src/access/visibility.ts'
+import { fullVisibility } from '../../src/access/full-visibility.ts'
 import type {
   CollectionKey,
   ContentRecord,
@@ -8,7 +8,7 @@ import type {
 } from '../../src/storage/content.ts'
 import type { Visibility } from '../../src/storage/visibility.ts'
 
-export const all = everything()
+export const all = fullVisibility()
 export const key: CollectionKey = { workspaceId: 'w', name: 'c' }
 
 /** Visibility of a caller who is one of these; tests stand in for the access room here. */

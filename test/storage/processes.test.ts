@@ -1,20 +1,20 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { evaluate } from '../../src/storage/filter.ts'
-import { type OpenStore, openEmbedded } from '../../src/storage/open.ts'
+import { matchesFilter } from '../../src/storage/filter.ts'
+import { type OpenStore, openEmbeddedStore } from '../../src/storage/open.ts'
 import { Segment } from '../../src/storage/scan/segment.ts'
+import { AllowedRecords } from '../../src/storage/sqlite/allowed-records.ts'
 import { findCollection } from '../../src/storage/sqlite/collections.ts'
 import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
-import { readOps } from '../../src/storage/sqlite/ops.ts'
-import { Reaches } from '../../src/storage/sqlite/reach.ts'
-import { Vectors } from '../../src/storage/sqlite/vectors.ts'
+import { createReadOperations } from '../../src/storage/sqlite/operations.ts'
+import { VectorIndex } from '../../src/storage/sqlite/vector-index.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { all, created, idsOf, key, record, similarity, upserted } from './passages.ts'
 import { scratchPath } from './scratch.ts'
 import { startWriter } from './writers.ts'
 
 async function opened(path: string, threads = false): Promise<OpenStore> {
-  const store = await openEmbedded({ path, threads })
+  const store = await openEmbeddedStore({ path, threads })
   onTestFinished(() => store.close())
   return store
 }
@@ -146,7 +146,7 @@ test('a segment that is behind by more deletions than are kept is loaded anew', 
   const path = scratchPath()
   const [mine, other] = [await opened(path), await openConnection(path)]
   onTestFinished(() => other.close())
-  const { nearest } = readOps(other)
+  const { nearest } = createReadOperations(other)
   const query = { vector: Float32Array.of(1, 0), limit: 10, visibility: all }
   const many = (from: number) => upserted(...Array.from({ length: 3_000 }, (_, n) => record(`r${from + n}`)))
   await mine.content.write([created({ lexical: false }), many(0), upserted(record('stays'))], [])
@@ -171,7 +171,7 @@ test('a collection larger than what may be resident is read from disk, with the 
   await store.content.write([created({ dimension: 3, lexical: false }), upserted(...records)], [])
   const filter = { kind: 'range', key: 'n', order: '<', bound: 3 } as const
   const vector = Float32Array.of(0.3, -0.2, 0.9)
-  const small = new Vectors(connection, new Reaches(connection), 1_000)
+  const small = new VectorIndex(connection, new AllowedRecords(connection), 1_000)
   for (const query of [
     { vector, limit: 20, visibility: all, filter },
     { vector, limit: 1_000, visibility: all },
@@ -179,7 +179,7 @@ test('a collection larger than what may be resident is read from disk, with the 
     const hits = small.nearest(key, query)
     expect(hits).toEqual(await store.content.nearest(key, query))
     const exact = records
-      .filter(({ payload }) => evaluate(query.filter, payload))
+      .filter(({ payload }) => matchesFilter(query.filter, payload))
       .map(one => similarity('cosine', vector, one.vector))
       .sort((a, b) => b - a)
       .slice(0, query.limit)
@@ -200,7 +200,7 @@ test('of many collections, those that were not asked for the longest leave memor
       ],
       [],
     )
-  const vectors = new Vectors(connection, new Reaches(connection), 300_000)
+  const vectors = new VectorIndex(connection, new AllowedRecords(connection), 300_000)
   const load = (of: (typeof keys)[number]) =>
     vectors.nearest(of, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
   for (const each of [...keys, ...keys.toReversed()]) expect(load(each)).toHaveLength(1)

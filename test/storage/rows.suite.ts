@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { ListQuery, RowStore, Value, Write } from '../../src/storage/rows.ts'
+import type { ColumnValue, ListQuery, RowStore, Write } from '../../src/storage/rows.ts'
 import { type DocumentRow, tables } from '../../src/storage/tables.ts'
 
 export interface OpenRows {
@@ -198,7 +198,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       const prefix = ['w']
       const field = 'knowledgeBaseIds'
       const withdraw: Write = {
-        op: 'withdraw',
+        op: 'removeFromList',
         table: agents,
         index: 'byWorkspace',
         prefix,
@@ -288,7 +288,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
             const through = matched === 2 ? end : undefined
             await rows.atomic([{ op: 'deleteAll', table: documents, index: 'byWorkspace', prefix: ['w'] }])
             await rows.atomic(made.map((fields, n) => insert(document(`d${n}`, fields))))
-            const prefix: Value[] = ['w', 'k', null].slice(0, matched)
+            const prefix: ColumnValue[] = ['w', 'k', null].slice(0, matched)
             const expected = made
               .map((fields, n) => ({ ...fields, n }))
               .filter(({ knowledgeBaseId, sourceFilename }) => {
@@ -317,7 +317,7 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
     async function paged(query: Omit<ListQuery, 'index'>): Promise<string[]> {
       const { prefix, limit } = query
       const found: string[] = []
-      let after: Value[] | undefined
+      let after: ColumnValue[] | undefined
       for (;;) {
         const page = await rows.list(documents, { index: 'byFilename', ...query, after })
         expect(page.length).toBeLessThanOrEqual(limit)

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/base/package.ts'
-import type { Metric, Scored } from '../../src/storage/content.ts'
+import type { Metric, ScoredRecord } from '../../src/storage/content.ts'
 import { loadScanModule, type ScanModule } from '../../src/storage/scan/module.ts'
-import { type Block, Segment, scanBlocks } from '../../src/storage/scan/segment.ts'
+import { Segment, scanBlocks, type VectorBlock } from '../../src/storage/scan/segment.ts'
 
 const metrics: Metric[] = ['cosine', 'dot', 'euclidean']
 const greatest = 3.4028234663852886e38
@@ -17,7 +17,7 @@ beforeAll(() => {
   module = loadScanModule()
 })
 
-interface Reference extends Scored {
+interface Reference extends ScoredRecord {
   /** How far rounding may move the score. */
   slack: number
 }
@@ -48,12 +48,16 @@ interface Question {
   allowed?: ReadonlySet<number>
 }
 
-function byRank(a: Scored, b: Scored): number {
+function byRank(a: ScoredRecord, b: ScoredRecord): number {
   return b.score - a.score || a.record - b.record
 }
 
 /** The answer is the brute force one, as far as rounding lets its scores be told apart. */
-function expectNearest(answer: Scored[], rows: ReadonlyMap<number, Float32Array>, question: Question): void {
+function expectNearest(
+  answer: ScoredRecord[],
+  rows: ReadonlyMap<number, Float32Array>,
+  question: Question,
+): void {
   const { metric, query, k, allowed } = question
   const all = [...rows]
     .filter(([record]) => !allowed || allowed.has(record))
@@ -81,7 +85,7 @@ function* blocksOf(
   rows: ReadonlyMap<number, Float32Array>,
   dimension: number,
   length: number,
-): Generator<Block> {
+): Generator<VectorBlock> {
   const entries = [...rows]
   for (let from = 0; from < entries.length; from += length) {
     const part = entries.slice(from, from + length)

@@ -7,6 +7,7 @@ const allowed: Record<string, readonly string[]> = {
   contract: [],
   base: ['contract'],
   storage: ['contract', 'base'],
+  locks: ['base', 'storage'],
   keychain: ['base'],
   config: ['contract', 'base'],
   auth: ['contract', 'base', 'storage', 'config', 'access'],
@@ -19,16 +20,16 @@ const allowed: Record<string, readonly string[]> = {
   mcp: ['contract', 'base', 'storage', 'access', 'agents', 'http'],
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
-  client: ['contract'],
+  client: ['contract', 'base'],
   cli: ['contract', 'base', 'client', 'keychain'],
   tui: ['contract', 'base', 'client', 'cli'],
   commands: ['contract', 'base', 'client', 'cli', 'tui'],
 }
 
 /** Files that may import everything: the composition roots, and by dynamic import or type the one bridge to it. */
-const roots = ['src/runtime.ts', 'src/rescue.ts']
+const roots = ['src/runtime.ts', 'src/rescue.ts', 'src/embedded.ts']
 const bridge = 'src/cli/local.ts'
-const bridged = ['runtime', 'rescue', 'storage', 'config', 'http', 'base', 'models', 'operation', 'auth']
+const bridged = ['embedded', 'runtime', 'rescue', 'storage', 'locks', 'config', 'http']
 
 /** Packages that only these places import. */
 const owners: Record<string, readonly string[]> = {
@@ -40,7 +41,7 @@ const owners: Record<string, readonly string[]> = {
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
   'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/', 'src/models/'],
-  undici: ['src/models/', 'src/client/'],
+  undici: ['src/models/', 'src/client/node/'],
   'ipaddr.js': ['src/models/'],
   '@modelcontextprotocol/client': ['src/models/'],
   '@modelcontextprotocol/server': ['src/mcp/'],
@@ -59,6 +60,8 @@ const owners: Record<string, readonly string[]> = {
   ],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/terminal/ask.ts'],
+  'string-width': ['src/cli/terminal/terminal-text.ts'],
+  'eventsource-parser': ['src/base/server-sent-events.ts'],
   'jq-wasm': ['src/cli/terminal/jq.ts'],
   open: ['src/cli/node-io.ts'],
   ink: ['src/tui/'],
@@ -70,7 +73,7 @@ const owners: Record<string, readonly string[]> = {
 /** What reads the world or makes a capability, and where it may stand. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/cli/node-io.ts']],
-  [/\bas Visibility\b/, ['src/access/visibility.ts']],
+  [/\bas Visibility\b/, ['src/access/full-visibility.ts']],
   [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
   [/AbortSignal\.timeout\(/, []],
@@ -169,7 +172,8 @@ describe('who may import whom', () => {
 
   test('S1-10: the command line reaches the server half only through its bridge', () => {
     const crossings = imports.filter(
-      one => roomOf(one.file) === 'cli' && /\/(runtime|http|storage|config)[/.]/.test(one.target),
+      one =>
+        roomOf(one.file) === 'cli' && /\/(embedded|runtime|http|storage|locks|config)[/.]/.test(one.target),
     )
     expect([...new Set(crossings.map(one => one.file))]).toEqual([bridge])
     expect(crossings.filter(one => !one.isType && !one.isDynamic)).toEqual([])
@@ -203,13 +207,13 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  test('the command line reads process in one file', () => {
+  test('the command line reads process in one file, and its screens restore the terminal in another', () => {
     const readers = files.filter(
       file =>
-        /^(?:src\/cli|commands)\//.test(file) &&
-        /\bprocess[.[]|[=.]\s*process\b|node:process/.test(code(file)),
+        /^(?:src\/(?:cli|tui)|commands)\//.test(file) &&
+        /\bprocess[.[]|[=.]\s*process\b|^import.*node:process/m.test(code(file)),
     )
-    expect(readers).toEqual(['src/cli/node-io.ts'])
+    expect(readers).toEqual(['src/cli/node-io.ts', 'src/tui/parts/hold.ts'])
   })
 
   test('tests and benchmarks load SQLite by the driver of the store', () => {

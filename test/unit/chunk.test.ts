@@ -3,11 +3,16 @@ import { describe, expect, test } from 'vitest'
 import { Ingest } from '../../src/contract/documents.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { findBreaks } from '../../src/knowledge/chunk/breaks.ts'
-import { type Chunker, type ChunkOptions, chunksMax, type Span } from '../../src/knowledge/chunk/chunker.ts'
-import { type ChunkOverride, chunkerFor, chunkers } from '../../src/knowledge/chunk/index.ts'
-import { line } from '../../src/knowledge/chunk/line.ts'
-import { recursive } from '../../src/knowledge/chunk/recursive.ts'
-import { sentence } from '../../src/knowledge/chunk/sentence.ts'
+import {
+  type Chunker,
+  type ChunkOptions,
+  type ChunkSpan,
+  chunksMax,
+} from '../../src/knowledge/chunk/chunker.ts'
+import { type ChunkOverride, chunkerInfos, createChunker } from '../../src/knowledge/chunk/index.ts'
+import { lineChunker } from '../../src/knowledge/chunk/line.ts'
+import { recursiveChunker } from '../../src/knowledge/chunk/recursive.ts'
+import { sentenceChunker } from '../../src/knowledge/chunk/sentence.ts'
 
 const sizes = (
   maxChars: number,
@@ -29,7 +34,7 @@ function pieces(chunker: Chunker, text: string, options: ChunkOptions): string[]
   return chunker.chunk(text, options).map(({ start, end }) => text.slice(start, end))
 }
 
-const all = [recursive, line, sentence]
+const all = [recursiveChunker, lineChunker, sentenceChunker]
 
 describe('recursive-char:1', () => {
   test.each<[string, string, ChunkOptions, string[]]>([
@@ -52,7 +57,7 @@ describe('recursive-char:1', () => {
     ['one character', 'a😀b', sizes(1), ['a', '😀', 'b']],
     ['white space', '   ', sizes(2), ['  ', ' ']],
   ])('%s', (_, text, options, expected) => {
-    expect(pieces(recursive, text, options)).toEqual(expected)
+    expect(pieces(recursiveChunker, text, options)).toEqual(expected)
   })
 
   test('agrees with the rule as it is written', () => {
@@ -62,7 +67,7 @@ describe('recursive-char:1', () => {
     })
     fc.assert(
       fc.property(text, anySizes(2), (text, options) => {
-        expect(recursive.chunk(text, options)).toEqual(recursiveAsWritten(text, options))
+        expect(recursiveChunker.chunk(text, options)).toEqual(recursiveAsWritten(text, options))
       }),
       { numRuns: 1_000 },
     )
@@ -84,14 +89,14 @@ describe('line:1', () => {
     ['one character', '😀\n', sizes(1), ['😀', '\n']],
     ['blank lines', '\n\n\n', sizes(2), ['\n\n', '\n']],
   ])('%s', (_, text, options, expected) => {
-    expect(pieces(line, text, options)).toEqual(expected)
+    expect(pieces(lineChunker, text, options)).toEqual(expected)
   })
 
   test('agrees with the rule as it is written', () => {
     const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\r\n', '\r', 'cc'), maxLength: 60 })
     fc.assert(
       fc.property(text, anySizes(2), (text, options) => {
-        expect(line.chunk(text, options)).toEqual(lineAsWritten(text, options))
+        expect(lineChunker.chunk(text, options)).toEqual(lineAsWritten(text, options))
       }),
       { numRuns: 1_000 },
     )
@@ -174,7 +179,7 @@ describe('sentence:1', () => {
     ['one character', 'a 😀', sizes(1), ['a', '😀']],
     ['white space', ' \n\t ', sizes(2), []],
   ])('%s', (_, text, options, expected) => {
-    expect(pieces(sentence, text, options)).toEqual(expected)
+    expect(pieces(sentenceChunker, text, options)).toEqual(expected)
   })
 
   test('no sentence is cut that fits', () => {
@@ -192,7 +197,7 @@ describe('sentence:1', () => {
           const starts = new Set([0])
           for (const part of sentences) starts.add(Math.max(...starts) + part.length)
           const maxChars = Math.max(overlapChars + 1, ...sentences.map(part => part.trimEnd().length)) + extra
-          for (const { start, end } of sentence.chunk(text, sizes(maxChars, 0, overlapChars))) {
+          for (const { start, end } of sentenceChunker.chunk(text, sizes(maxChars, 0, overlapChars))) {
             expect(starts).toContain(start)
             const after = text.slice(end).match(/^\s*/)![0].length
             expect(starts).toContain(end + after)
@@ -209,7 +214,7 @@ describe('sentence:1', () => {
         const words = [...text.matchAll(new RegExp(`${ink}+`, 'g'))].filter(
           ([word]) => word.length <= options.maxChars,
         )
-        const cuts = sentence.chunk(text, options).flatMap(({ start, end }) => [start, end])
+        const cuts = sentenceChunker.chunk(text, options).flatMap(({ start, end }) => [start, end])
         for (const { 0: word, index } of words) {
           // A sentence may end inside of what has no space after it.
           if (/[。！？]/.test(word)) continue
@@ -245,11 +250,13 @@ describe.each(all)('$id', chunker => {
         let covered = 0
         for (const { start, end } of spans) {
           if (start > covered)
-            expect(chunker === sentence && text.slice(covered, start)).toMatch(new RegExp(`^${blank}+$`))
+            expect(chunker === sentenceChunker && text.slice(covered, start)).toMatch(
+              new RegExp(`^${blank}+$`),
+            )
           covered = end
         }
-        expect(text.slice(covered)).toMatch(chunker === sentence ? new RegExp(`^${blank}*$`) : /^$/)
-        if (chunker === sentence)
+        expect(text.slice(covered)).toMatch(chunker === sentenceChunker ? new RegExp(`^${blank}*$`) : /^$/)
+        if (chunker === sentenceChunker)
           for (const { start, end } of spans) expect(text.slice(start, end)).toMatch(new RegExp(ink))
       }),
       { numRuns: 1_000 },
@@ -317,12 +324,13 @@ describe('the registry', () => {
   }
 
   test('lists the chunkers', () => {
-    expect(chunkers.map(({ id, engine, strategy }) => `${id} ${engine} ${strategy}`)).toEqual([
+    expect(chunkerInfos.map(({ id, engine, strategy }) => `${id} ${engine} ${strategy}`)).toEqual([
       'recursive-char:1 langchain_ts recursive',
       'line:1 langchain_ts line',
       'sentence:1 workbase sentence',
     ])
-    for (const one of chunkers) expect(Object.keys(one)).toEqual(['id', 'engine', 'strategy', 'description'])
+    for (const one of chunkerInfos)
+      expect(Object.keys(one)).toEqual(['id', 'engine', 'strategy', 'description'])
   })
 
   test.each([
@@ -332,7 +340,7 @@ describe('the registry', () => {
     [service('workbase', 'sentence'), 'sentence:1'],
     [service('workbase', null), 'sentence:1'],
   ])('finds %j', (given, id) => {
-    expect(chunkerFor(given).id).toBe(id)
+    expect(createChunker(given).id).toBe(id)
   })
 
   test.each([
@@ -343,13 +351,13 @@ describe('the registry', () => {
     [service('langchain_ts', 'sentence'), 'no chunker langchain_ts/sentence; there are'],
     [service('fixed', null), 'no chunker fixed/(none); there are'],
   ])('refuses %j', (given, message) => {
-    expect(refusal(() => chunkerFor(given))).toContain(message)
+    expect(refusal(() => createChunker(given))).toContain(message)
   })
 
   // In a text without separators, lengths and overlap can be read off the chunks.
   const letters = Array.from({ length: 3_000 }, (_, at) => String.fromCharCode(0x4e00 + at)).join('')
   const measured = (given: typeof seed, override?: ChunkOverride): [number, number] => {
-    const [first, second] = chunkerFor(given, override).chunk(letters)
+    const [first, second] = createChunker(given, override).chunk(letters)
     return [first!.length, first!.length - first!.indexOf(second![0]!)]
   }
   test.each<[string, typeof seed, ChunkOverride | undefined, number, number]>([
@@ -366,20 +374,20 @@ describe('the registry', () => {
 
   test('minChars is derived or given', () => {
     const text = `${'a'.repeat(50)} ${'b'.repeat(2_000)}`
-    expect(chunkerFor(service('langchain_ts', null)).chunk(text)[0]).toHaveLength(1_000)
-    expect(chunkerFor(service('langchain_ts', null), { minChars: 50 }).chunk(text)[0]).toHaveLength(51)
+    expect(createChunker(service('langchain_ts', null)).chunk(text)[0]).toHaveLength(1_000)
+    expect(createChunker(service('langchain_ts', null), { minChars: 50 }).chunk(text)[0]).toHaveLength(51)
   })
 
   test('rows', () => {
-    expect(chunkerFor(rows).chunk('a\nb\nc')).toEqual(['a\n', 'b\n', 'c'])
+    expect(createChunker(rows).chunk('a\nb\nc')).toEqual(['a\n', 'b\n', 'c'])
     expect(
-      chunkerFor(rows)
+      createChunker(rows)
         .chunk('a'.repeat(1_500))
         .map(part => part.length),
     ).toEqual([1_000, 500])
-    expect(chunkerFor(rows, { maxChars: 2_000 }).chunk('a'.repeat(1_500))).toHaveLength(1)
+    expect(createChunker(rows, { maxChars: 2_000 }).chunk('a'.repeat(1_500))).toHaveLength(1)
     expect(
-      chunkerFor({ ...rows, maxChunkSize: 2, minChunkSize: 3, overlapSize: 4 }).chunk('a\nb\nc'),
+      createChunker({ ...rows, maxChunkSize: 2, minChunkSize: 3, overlapSize: 4 }).chunk('a\nb\nc'),
     ).toEqual(['a\nb\n', 'c'])
   })
 
@@ -393,12 +401,12 @@ describe('the registry', () => {
     [seed, { overlapChars: 1.5 }, 'overlapChars: must be a whole number, 0 or above'],
     [seed, { overlapChars: '5' as unknown as number }, 'overlapChars: must be a whole number, 0 or above'],
   ])('refuses %j with %j', (given, override, message) => {
-    expect(refusal(() => chunkerFor(given, override))).toBe(message)
+    expect(refusal(() => createChunker(given, override))).toBe(message)
   })
 
   test('takes the override of an ingest body', () => {
     const { chunker } = Ingest.parse({ text: 'x', chunker: { maxChars: 3, other: 1 } })
-    expect(chunkerFor(seed, chunker).chunk('abcdef')).toEqual(['abc', 'def'])
+    expect(createChunker(seed, chunker).chunk('abcdef')).toEqual(['abc', 'def'])
   })
 })
 
@@ -458,10 +466,14 @@ const anyText = fc.string({
   maxLength: 80,
 })
 
-function checkSpans(text: string, spans: readonly Span[], { maxChars, overlapChars }: ChunkOptions): void {
+function checkSpans(
+  text: string,
+  spans: readonly ChunkSpan[],
+  { maxChars, overlapChars }: ChunkOptions,
+): void {
   const parts = (at: number) =>
     at > 0 && at < text.length && /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1))
-  let previous: Span = { start: -1, end: 0 }
+  let previous: ChunkSpan = { start: -1, end: 0 }
   for (const span of spans) {
     const { start, end } = span
     expect(start).toBeGreaterThan(previous.start)
@@ -474,8 +486,8 @@ function checkSpans(text: string, spans: readonly Span[], { maxChars, overlapCha
   }
 }
 
-function recursiveAsWritten(text: string, { maxChars, minChars, overlapChars }: ChunkOptions): Span[] {
-  const spans: Span[] = []
+function recursiveAsWritten(text: string, { maxChars, minChars, overlapChars }: ChunkOptions): ChunkSpan[] {
+  const spans: ChunkSpan[] = []
   let start = 0
   let cut = 0
   while (text.length - start > maxChars) {
@@ -492,14 +504,14 @@ function recursiveAsWritten(text: string, { maxChars, minChars, overlapChars }: 
   return spans
 }
 
-function lineAsWritten(text: string, { maxChars, overlapChars, maxLines }: ChunkOptions): Span[] {
-  const units: Span[] = []
+function lineAsWritten(text: string, { maxChars, overlapChars, maxLines }: ChunkOptions): ChunkSpan[] {
+  const units: ChunkSpan[] = []
   for (const found of text.matchAll(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g))
     for (let at = 0; at < found[0].length; at += maxChars)
       units.push({ start: found.index + at, end: found.index + Math.min(at + maxChars, found[0].length) })
-  const spans: Span[] = []
-  let packed: Span[] = []
-  const fits = (unit: Span) =>
+  const spans: ChunkSpan[] = []
+  let packed: ChunkSpan[] = []
+  const fits = (unit: ChunkSpan) =>
     unit.end - (packed[0] ?? unit).start <= maxChars && packed.length < (maxLines ?? Number.POSITIVE_INFINITY)
   for (const unit of units) {
     if (!fits(unit)) {

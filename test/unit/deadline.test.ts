@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { TimedOut, within } from '../../src/base/deadline.ts'
+import { TimedOut, withTimeout } from '../../src/base/deadline.ts'
 import { TestClock } from '../harness/runtime.ts'
 
 test('work that ends in time gives what it gives, and its signal never fires', async () => {
   const clock = new TestClock()
   let signal!: AbortSignal
-  const work = within(clock, 1_000, async own => {
+  const work = withTimeout(clock, 1_000, async own => {
     signal = own
     return 'done'
   })
@@ -17,7 +17,7 @@ test('work that ends in time gives what it gives, and its signal never fires', a
 test('work that takes too long is told, and nobody waits for what it makes of that', async () => {
   const clock = new TestClock()
   let signal!: AbortSignal
-  const work = within(clock, 1_000, own => {
+  const work = withTimeout(clock, 1_000, own => {
     signal = own
     return new Promise<never>((_, fail) => own.addEventListener('abort', () => fail(new Error('stopped'))))
   })
@@ -28,7 +28,7 @@ test('work that takes too long is told, and nobody waits for what it makes of th
 })
 
 test('work that fails, fails as it does', async () => {
-  const work = within(new TestClock(), 1_000, () => Promise.reject(new Error('broken')))
+  const work = withTimeout(new TestClock(), 1_000, () => Promise.reject(new Error('broken')))
   await expect(work).rejects.toThrow('broken')
 })
 
@@ -37,7 +37,7 @@ test.each(['before', 'meanwhile'])(
   async when => {
     const caller = new AbortController()
     if (when === 'before') caller.abort('left')
-    const work = within(
+    const work = withTimeout(
       new TestClock(),
       1_000,
       async own => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { feedbackQuery, fuse, fuseEach, rerank, type Scored } from '../../src/knowledge/fusion.ts'
+import { feedbackQuery, fuseEach, fuseLists, type RankedRecord, rerank } from '../../src/knowledge/fusion.ts'
 
 /** More candidates than any list here has, so that none was cut. */
 const whole = 100
@@ -16,17 +16,17 @@ const vectorOf = (length: number) =>
     .array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: length, maxLength: length })
     .map(numbers => Float32Array.from(numbers))
 const mixed = <Id extends string | number>(
-  vector: readonly Scored<Id>[],
-  lexical: readonly Scored<Id>[],
+  vector: readonly RankedRecord<Id>[],
+  lexical: readonly RankedRecord<Id>[],
   lexicalWeight: number,
   pool = whole,
-) => fuse({ vector, lexical, lexicalWeight, pool })
+) => fuseLists({ vector, lexical, lexicalWeight, pool })
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector)
 const scored = (...scores: number[]) => scores.map((score, record) => ({ record, score }))
 /** Scores by record of one list alone. */
 const scaledVectors = (...scores: number[]) => scoresOf(mixed(scored(...scores), [], 0))
 const scaledWords = (pool: number, ...scores: number[]) => scoresOf(mixed([], scored(...scores), 1, pool))
-const scoresOf = (fused: readonly Scored<number>[]) =>
+const scoresOf = (fused: readonly RankedRecord<number>[]) =>
   fused.toSorted((a, b) => a.record - b.record).map(({ score }) => score)
 
 describe('scaling', () => {
@@ -169,7 +169,7 @@ describe('fuse', () => {
   test('weight 0 ranks as the vectors do, weight 1 as the words do', () => {
     fc.assert(
       fc.property(list, list, (vector, lexical) => {
-        const found = (fused: readonly Scored[]) =>
+        const found = (fused: readonly RankedRecord[]) =>
           new Map(fused.flatMap(({ record, score }) => (score > 0 ? [[record, score]] : [])))
         expect(found(mixed(vector, lexical, 0))).toEqual(found(mixed(vector, [], 0)))
         expect(found(mixed(vector, lexical, 1))).toEqual(found(mixed([], lexical, 1)))
@@ -197,7 +197,7 @@ describe('fuseEach', () => {
           expect(new Set(fused[at]!.map(({ record }) => record))).toEqual(new Set(records))
           for (const { score } of fused[at]!) expect(score >= 0 && score <= 1).toBe(true)
         }
-        expect(fuseEach([several[0]!])[0]).toEqual(fuse(several[0]!))
+        expect(fuseEach([several[0]!])[0]).toEqual(fuseLists(several[0]!))
       }),
     )
   })

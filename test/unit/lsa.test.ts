@@ -2,10 +2,15 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { terms } from '../../src/base/words.ts'
 import { randomNumbers } from '../../src/models/lsa/basis.ts'
-import { fit as fitModel, LsaModel, lsaDimension, type Passage } from '../../src/models/lsa.ts'
-import { placeholderEmbed } from '../../src/models/placeholder.ts'
+import {
+  type EmbeddedPassage,
+  fitLsaModel as fitModel,
+  LsaModel,
+  lsaDimension,
+} from '../../src/models/lsa.ts'
+import { placeholderEmbed } from '../../src/models/placeholder-embedder.ts'
 
-const passagesOf = (...texts: string[]): Passage[] => texts.map(text => ({ title: null, text }))
+const passagesOf = (...texts: string[]): EmbeddedPassage[] => texts.map(text => ({ title: null, text }))
 const cosine = (a: Float32Array, b: Float32Array) => a.reduce((sum, value, at) => sum + value * b[at]!, 0)
 const lengthOf = (vector: Float32Array) => Math.sqrt(cosine(vector, vector))
 
@@ -25,7 +30,7 @@ const passage = fc.record({ title: fc.option(text), text })
 const corpus = fc.array(passage, { maxLength: 20 })
 
 /** Passages of six words each, all of one topic's twenty; no topic shares a word with another. */
-function topicCorpus(topics: number, passagesPerTopic: number): Passage[] {
+function topicCorpus(topics: number, passagesPerTopic: number): EmbeddedPassage[] {
   const next = randomNumbers(7)
   const pick = () => Math.floor((next() + 1) * 10)
   return Array.from({ length: topics * passagesPerTopic }, (_, n) => ({

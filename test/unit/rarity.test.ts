@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { coverages, shareWithout } from '../../src/knowledge/rarity.ts'
+import { coverageByRecord, shareWithoutWords } from '../../src/knowledge/rarity.ts'
 import type { Occurrences } from '../../src/storage/content.ts'
 
 /** Counts in 100 records; each word has how many hold it, and which of those asked about. */
@@ -35,7 +35,7 @@ describe('coverage', () => {
   test('is 1 for a record that holds every word, and absent for one that holds none', () => {
     fc.assert(
       fc.property(occurrences, counts => {
-        const shares = coverages(counts)
+        const shares = coverageByRecord(counts)
         for (const record of [1, 2, 3, 4, 5]) {
           const held = counts.words.filter(({ among }) => among.includes(record)).length
           if (held === 0) expect(shares.has(record)).toBe(false)
@@ -47,14 +47,14 @@ describe('coverage', () => {
   })
 
   test('counts rare words more, and a word that no record holds most', () => {
-    const shares = coverages(counted({ penguins: [1, 7], data: [60, 7, 8] }))
+    const shares = coverageByRecord(counted({ penguins: [1, 7], data: [60, 7, 8] }))
     expect(shares.get(7)).toBe(1)
     expect(shares.get(8)).toBeLessThan(0.15)
-    expect(coverages(counted({ ostriches: [0], data: [60, 8] })).get(8)).toBeLessThan(0.1)
+    expect(coverageByRecord(counted({ ostriches: [0], data: [60, 8] })).get(8)).toBeLessThan(0.1)
   })
 
   test('of a question without words is nothing', () => {
-    expect(coverages(counted({}))).toEqual(new Map())
+    expect(coverageByRecord(counted({}))).toEqual(new Map())
   })
 })
 
@@ -62,12 +62,12 @@ describe('the share of a question that is left without some words', () => {
   const counts = counted({ penguins: [1], data: [60], ostriches: [0] })
 
   test('is small without its rare words, and large without its common ones', () => {
-    expect(shareWithout(new Set(['penguins']), counts)).toBeLessThan(0.15)
-    expect(shareWithout(new Set(['data']), counts)).toBeGreaterThan(0.85)
+    expect(shareWithoutWords(new Set(['penguins']), counts)).toBeLessThan(0.15)
+    expect(shareWithoutWords(new Set(['data']), counts)).toBeGreaterThan(0.85)
   })
 
   test('does not count words that no record holds', () => {
-    expect(shareWithout(new Set(['ostriches']), counts)).toBe(1)
-    expect(shareWithout(new Set(['ostriches']), counted({ ostriches: [0] }))).toBe(1)
+    expect(shareWithoutWords(new Set(['ostriches']), counts)).toBe(1)
+    expect(shareWithoutWords(new Set(['ostriches']), counted({ ostriches: [0] }))).toBe(1)
   })
 })

@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { environmentOf } from '../../src/config/environment.ts'
-import { loadConfig } from '../../src/config/load.ts'
+import { createEnvironment } from '../../src/config/config-environment.ts'
+import { loadConfig } from '../../src/config/load-config.ts'
 import type { Config } from '../../src/config/schema.ts'
 import { openRuntime } from '../../src/runtime.ts'
 import { scratchDir } from '../harness/runtime.ts'
 
-const environment = environmentOf({})
+const environment = createEnvironment({})
 const { config } = loadConfig({ path: null }, environment)
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const resume = { jobsResume: { enabled: false, graceMs: 1_000, intervalMs: 1_000 } }

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { type Host, threaded } from '../../src/base/threads.ts'
+import { type OperationHost, threadHost } from '../../src/base/threads.ts'
 
 type Echo = { echo: (input: unknown) => unknown; fall: (input: unknown) => unknown }
 
@@ -16,11 +16,11 @@ parentPort.on('message', call => {
 `
 
 /** A worker that gives back what it is given, and breaks when it is told to. */
-function open(): Host<Echo> {
+function open(): OperationHost<Echo> {
   const folder = mkdtempSync(join(tmpdir(), 'wb-threads-'))
   const entry = join(folder, 'worker.mjs')
   writeFileSync(entry, worker)
-  const host = threaded<Echo>(entry, {})
+  const host = threadHost<Echo>(entry, {})
   onTestFinished(async () => {
     await host.close()
     rmSync(folder, { recursive: true })

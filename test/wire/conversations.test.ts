@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { beforeAll, describe, expect, test } from 'vitest'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { idOf, makeWorkspace } from './fixtures.ts'
@@ -87,7 +87,7 @@ describe('conversations', () => {
       await make(list, { title: 'Refunds abroad, by window' }),
       await make(list, { title: 'Opening hours' }),
     ]
-    const { rows, close } = await openEmbedded({ path: `${wire.serving.dataDir}/workbase.db` })
+    const { rows, close } = await openEmbeddedStore({ path: `${wire.serving.dataDir}/workbase.db` })
     for (const [id, at] of [
       [third, 1],
       [first, 2],
@@ -108,6 +108,41 @@ describe('conversations', () => {
     }
     await wire.refused(`GET ${list}?sort=size`, {}, 400, 'validation_error', /^sort/)
     await wire.refused(`GET ${list}?q=${'x'.repeat(201)}`, {}, 400, 'validation_error', /^q/)
+  })
+
+  test('are found by the words of their messages and titles together, without those of tools', async () => {
+    const { workspaceId, workspace, list } = await makePlace()
+    const [found, elsewhere] = [
+      await make(list, { title: 'Refunds' }),
+      await make(list, { title: 'Refunds' }),
+    ]
+    const first = { workspaceId, conversationId: found }
+    const other = { workspaceId, conversationId: elsewhere }
+    await writeMessages(wire.serving.dataDir, [
+      messageRow(first, 1, { content: 'How about ABROAD?' }),
+      messageRow(first, 2, { role: 'agent', content: 'Within thirty days.' }),
+      messageRow(other, 3, { role: 'tool', content: 'abroad thirty', toolId: 'search_kb' }),
+    ])
+    for (const path of [list, `${workspace}/conversations`]) {
+      expect(await walk(path, 'q=refunds%20abroad%20Thirty')).toEqual([found])
+      expect(await walk(path, 'q=abroad')).toEqual([found])
+      expect(await walk(path, 'q=abroad%20hours')).toEqual([])
+    }
+  })
+
+  test('a search that reads many messages goes on with the next page', async () => {
+    const { workspaceId, list } = await makePlace()
+    const oldest = await make(list)
+    const rows = [messageRow({ workspaceId, conversationId: oldest }, 1, { content: 'a needle' })]
+    for (const at of [2, 3, 4]) {
+      await past(new Date().toISOString())
+      const conversationId = await make(list)
+      rows.push(messageRow({ workspaceId, conversationId }, at, { content: 'hay '.repeat(1_000_000) }))
+    }
+    await writeMessages(wire.serving.dataDir, rows)
+    const { items, nextCursor } = await wire.get(`${list}?q=needle`)
+    expect([items, nextCursor]).toEqual([[], expect.any(String)])
+    expect(await walk(list, 'q=needle')).toEqual([oldest])
   })
 
   test('S7.3-invalid_cursor: a cursor of the conversations of another agent, or of the workspace', async () => {

@@ -3,7 +3,7 @@ import { filters } from '../../src/contract/filters.ts'
 import { api } from '../../src/contract/index.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
-import { type Operation, openApiDocument } from '../../src/contract/openapi.ts'
+import { type OpenApiOperation, openApiDocument } from '../../src/contract/openapi.ts'
 import { principals } from '../../src/contract/principals.ts'
 import { chunkingServices, embeddingServices, rerankingServices } from '../../src/contract/services.ts'
 import { type Chatting, chatting } from '../harness/chatting.ts'
@@ -59,7 +59,10 @@ test('every example of the reference is accepted, with the status that it docume
   expect(answers).toEqual(Object.fromEntries(expected))
 })
 
-function bodyOf({ requestBody }: Operation): { body: string | FormData; headers: Record<string, string> } {
+function bodyOf({ requestBody }: OpenApiOperation): {
+  body: string | FormData
+  headers: Record<string, string>
+} {
   const [mediaType, { example }] = Object.entries(requestBody!.content)[0]!
   if (mediaType !== 'multipart/form-data')
     return {

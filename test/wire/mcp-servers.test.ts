@@ -172,7 +172,7 @@ test.each([
     const { status, body } = await wb.send(`POST ${path}`, { label: 'tools', url: address })
     expect([address, status]).toEqual([address, 400])
     const { message, hint } = body.error as { message: string; hint: string }
-    expect(message).toMatch(/^url: .* leads to a private address$/)
+    expect(message).toMatch(/^url: .* resolves to a private address$/)
     expect(hint).toContain('runtime.allowedEndpoints')
   }
   await register(wb, path, { url: 'http://10.0.0.7:8080/mcp' })
@@ -310,7 +310,7 @@ test('a credential is sent only where it was released, and the failure says how 
   expect(tools.received[0]!.authorization).toBe('Bearer tool-server-secret')
 })
 
-test('a name that leads to a private address is refused when it is dialled, with auth on', async () => {
+test('a name that resolves to a private address is refused when it is dialled, with auth on', async () => {
   const config = { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }
   const { wb, path } = await place({ config, resolve: async () => ['127.0.0.1'] })
   const { one } = await register(wb, path, { url: 'http://tools.example.com/mcp' })

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import type { PolicyDecision } from '../../src/contract/policy.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { arrayOf, matching, oneOf } from './exactly.ts'
 import { idOf, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
@@ -110,7 +110,7 @@ describe('the audit of policies', () => {
   }
 
   beforeAll(async () => {
-    const { rows, close } = await openEmbedded({ path: join(wire.serving.dataDir, 'workbase.db') })
+    const { rows, close } = await openEmbeddedStore({ path: join(wire.serving.dataDir, 'workbase.db') })
     const other = decision(999, { workspaceId: unknownId })
     const late = decision(605, { auditDay: '2026-01-02', principalId: 'bob' })
     const all = Array.from({ length: 605 }, (_, n) => decision(n))

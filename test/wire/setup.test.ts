@@ -223,9 +223,9 @@ describe('POST /setup/restart', () => {
     expect(refused.body).toEqual({
       error: {
         code: 'setup_restart_unavailable',
-        message: 'nobody here would open the runtime anew',
+        message: 'this process cannot restart the runtime',
         requestId: expect.any(String),
-        hint: 'Restart the runtime by hand.',
+        hint: 'Restart the process of the runtime yourself.',
         docs: 'docs/errors.md#setup-restart-unavailable',
       },
     })

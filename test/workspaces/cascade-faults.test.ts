@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { newId } from '../../src/base/id.ts'
 import { kb } from '../../src/contract/knowledge.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import type { AnyTable, RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
@@ -38,7 +38,7 @@ async function furnished(wb: Opened, basesMade = 3): Promise<Doomed> {
   const bases: Base[] = []
   for (let n = 0; n < basesMade; n++) bases.push(await makeBase(wb, { workspaceId }))
   for (const base of bases) await fill(base, 0, 4)
-  const { rows, close } = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+  const { rows, close } = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
   const outcome = await rows.atomic(planted.map(table => plant(table, workspaceId)))
   expect(outcome).toEqual({ ok: true })
   await close()

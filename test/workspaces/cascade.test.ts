@@ -7,7 +7,7 @@ import { records } from '../../src/contract/records.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
@@ -93,7 +93,7 @@ describe('deleting a workspace', () => {
   })
 
   test('that is overtaken by a new knowledge base purges once more', async () => {
-    const { rows, close } = await openEmbedded({ path: ':memory:' })
+    const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
     onTestFinished(close)
     const parts = { rows, pager: new Pager(rows, new Cursors('key')), clock: systemClock, log: silent }
     const key = { workspaceId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1', knowledgeBaseId: 'late' }
@@ -132,7 +132,7 @@ describe('an attached collection', () => {
     const { workspaceId } = await makeWorkspace(wb)
     const { embeddingServiceId } = await makeMockService(wb, workspaceId)
     const key = { workspaceId, name: 'theirs' }
-    const store = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+    const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
     onTestFinished(() => store.close())
     await seed(store.content, key)
     const attach = () =>

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { TrafficEntry } from '../../src/contract/connect.ts'
-import { Connections } from '../../src/workspaces/connect.ts'
-import { snippets } from '../../src/workspaces/connect-snippets.ts'
-import { Traffic } from '../../src/workspaces/connect-traffic.ts'
+import { buildSnippets } from '../../src/workspaces/connect-snippets.ts'
+import { Connections } from '../../src/workspaces/connections.ts'
+import { McpTraffic } from '../../src/workspaces/mcp-traffic.ts'
 import { makeWorkspace } from '../harness/place.ts'
 import { open, TestClock } from '../harness/runtime.ts'
 
@@ -15,7 +15,7 @@ function call(toolName: string, outcome: TrafficEntry['outcome'] = 'success'): O
 
 describe('the traffic of a workspace', () => {
   test('is its latest 256 calls, the newest first', () => {
-    const traffic = new Traffic(new TestClock())
+    const traffic = new McpTraffic(new TestClock())
     for (let n = 0; n < 300; n++) traffic.add('w', call(`tool${n}`))
     traffic.add('other', call('elsewhere'))
     const names = traffic.of('w').map(({ toolName }) => toolName)
@@ -26,7 +26,7 @@ describe('the traffic of a workspace', () => {
 
   test('is forgotten after 24 hours', () => {
     const clock = new TestClock()
-    const traffic = new Traffic(clock)
+    const traffic = new McpTraffic(clock)
     traffic.add('w', call('old'))
     clock.advance(23 * hour)
     traffic.add('w', call('new'))
@@ -38,7 +38,7 @@ describe('the traffic of a workspace', () => {
   })
 
   test('is kept of the thousand workspaces that were called last', () => {
-    const traffic = new Traffic(new TestClock())
+    const traffic = new McpTraffic(new TestClock())
     for (let n = 0; n < 1_000; n++) traffic.add(`w${n}`, call('tool'))
     traffic.add('w0', call('again'))
     traffic.add('one more', call('tool'))
@@ -48,7 +48,7 @@ describe('the traffic of a workspace', () => {
   })
 
   test('is summed up whole; what was denied is a failure', async () => {
-    const traffic = new Traffic(new TestClock())
+    const traffic = new McpTraffic(new TestClock())
     const get = async () => ({ row: {}, version: 1, ordinal: 1, chars: 2 })
     const rows = { get } as unknown as ConstructorParameters<typeof Connections>[0]['rows']
     const room = new Connections({
@@ -90,7 +90,7 @@ describe('the address in snippets', () => {
     fc.assert(
       fc.property(fc.string(), url => {
         const place = { searchUrl: url, mcpUrl: url, apiKeyEnvVar: 'WB_API_KEY' }
-        const [first, ...others] = snippets(place)
+        const [first, ...others] = buildSnippets(place)
         expect(first!.code).toContain(`        ${JSON.stringify(url)},\n`)
         expect(others.at(-1)!.code).toContain(`curl --fail-with-body '${url.replaceAll("'", "'\\''")}' `)
       }),

@@ -3,9 +3,9 @@ import type { AuthContext } from '../../src/access/subject.ts'
 import type { PlaygroundCommand } from '../../src/contract/playground.ts'
 import type { Workspace } from '../../src/contract/workspaces.ts'
 import type { RawCommands } from '../../src/storage/content.ts'
-import { openEmbedded } from '../../src/storage/open.ts'
-import { execute } from '../../src/workspaces/playground.ts'
-import { targetOf } from '../../src/workspaces/playground-command.ts'
+import { openEmbeddedStore } from '../../src/storage/open.ts'
+import { executePlaygroundCommand } from '../../src/workspaces/execute-playground-command.ts'
+import { parseTarget } from '../../src/workspaces/playground-command.ts'
 import { dataApi, remoteStore } from '../fakes/data-api.ts'
 import { freshName } from '../harness/place.ts'
 import { type Opened, type Options, open, TestClock } from '../harness/runtime.ts'
@@ -22,7 +22,7 @@ async function workspace(wb: Opened, body: object = {}): Promise<string> {
 
 /** A runtime with a driver for a database that takes commands. */
 async function remote(options: Options = {}) {
-  const [api, store] = [await dataApi(), await openEmbedded({ path: ':memory:' })]
+  const [api, store] = [await dataApi(), await openEmbeddedStore({ path: ':memory:' })]
   const wb = await open({ ...options, drivers: { astra: remoteStore(api, store.content) } })
   const place = await workspace(wb)
   const execute = (body: object, at = place, headers = {}) =>
@@ -88,7 +88,7 @@ describe('one command', () => {
   test('is given up when nobody waits for its answer any more', async () => {
     const leaving = new AbortController()
     let seen: AbortSignal | undefined
-    const { content, close } = await openEmbedded({ path: ':memory:' })
+    const { content, close } = await openEmbeddedStore({ path: ':memory:' })
     onTestFinished(close)
     const commands: RawCommands = {
       run: async (_place, _command, signal) => {
@@ -100,7 +100,12 @@ describe('one command', () => {
     const auth = { subject: null } as unknown as AuthContext
     const place = { workspaceId: 'w', kind: 'astra', keyspace: 'ks', ...bound } as unknown as Workspace
     const caller = { auth, signal: leaving.signal }
-    await execute({ stores: { astra }, clock: new TestClock() }, place, find as PlaygroundCommand, caller)
+    await executePlaygroundCommand(
+      { stores: { astra }, clock: new TestClock() },
+      place,
+      find as PlaygroundCommand,
+      caller,
+    )
     leaving.abort()
     expect(seen?.aborted).toBe(true)
   })
@@ -179,7 +184,7 @@ describe('what is said of it, in this order', () => {
 
   test('S7.3-driver_unavailable: that there is no driver, or that its store takes no commands', async () => {
     const wb = await open()
-    const { content, close } = await openEmbedded({ path: ':memory:' })
+    const { content, close } = await openEmbeddedStore({ path: ':memory:' })
     const mute = await open({ drivers: { astra: content } })
     for (const runtime of [wb, mute]) {
       const place = await workspace(runtime)
@@ -213,7 +218,7 @@ describe('data-plane calls of a workspace whose database is remote', () => {
 
 describe('the target of a command', () => {
   const target = (body: Partial<PlaygroundCommand> & Pick<PlaygroundCommand, 'commandName'>) =>
-    targetOf({ command: { [body.commandName]: {} }, ...body })
+    parseTarget({ command: { [body.commandName]: {} }, ...body })
 
   test.each([
     [{ commandName: 'findCollections' }, { kind: 'collection', name: null }],

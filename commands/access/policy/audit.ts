@@ -4,19 +4,19 @@ import { limits } from '../../../src/contract/limits.ts'
 import { policy } from '../../../src/contract/policy.ts'
 
 export default class AccessPolicyAudit extends WbCommand {
-  static override summary = 'list what was decided about rows, the newest first'
+  static override summary = 'list row-level access decisions, newest first'
   static override examples = [
     'wb access policy audit',
     'wb access policy audit --principal alice --limit 20 --json',
   ]
   static override flags = {
-    principal: Flags.string({ summary: 'decisions about this principal', helpValue: 'ID' }),
-    kb: Flags.string({ char: 'k', summary: 'decisions in this knowledge base, by name or id' }),
-    day: Flags.string({ summary: 'decisions of this day (UTC): 2030-01-31', helpValue: 'DAY' }),
+    principal: Flags.string({ summary: 'only decisions for this principal', helpValue: 'ID' }),
+    kb: Flags.string({ char: 'k', summary: 'only decisions for this knowledge base, by name or ID' }),
+    day: Flags.string({ summary: 'only decisions of this day (UTC): 2030-01-31', helpValue: 'DAY' }),
     limit: Flags.integer({
       min: 1,
       max: limits.policyAuditMax,
-      summary: 'how many at most',
+      summary: 'maximum number of decisions',
       default: limits.policyAuditDefault,
     }),
   }
@@ -43,7 +43,7 @@ export default class AccessPolicyAudit extends WbCommand {
         'knowledge base': { of: row => row.knowledgeBaseId, piped: true },
         filter: { of: row => row.compiledFilterJson, as: 'free' },
       },
-      empty: [`nothing was decided about rows of workspace ${name} so far`],
+      empty: [`no row-level access decisions in workspace ${name} yet`],
     })
   }
 }

@@ -1,23 +1,23 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { isKnown } from '../../../src/cli/access/principals.ts'
+import { principalExists } from '../../../src/cli/access/principals.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
-import { PartlyFailed } from '../../../src/cli/faults.ts'
+import { CommandFailed } from '../../../src/cli/errors.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { policy } from '../../../src/contract/policy.ts'
 
 export default class AccessPolicyPreview extends WbCommand {
-  static override summary = 'show what a policy makes of a search, or where it is wrong'
+  static override summary = 'check a policy and show the filter it compiles to'
   static override examples = [
     "wb access policy preview 'team = $principal.team' --as alice",
     `wb access policy preview "current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)"`,
   ]
   static override args = {
-    dsl: Args.string({ required: true, description: 'the policy, as a knowledge base would have it' }),
+    dsl: Args.string({ required: true, description: 'policy expression' }),
   }
   static override flags = {
-    as: Flags.string({ summary: 'who searches, by id', helpValue: 'PRINCIPAL' }),
+    as: Flags.string({ summary: 'ID of the principal that searches', helpValue: 'PRINCIPAL' }),
   }
 
   async run() {
@@ -25,8 +25,10 @@ export default class AccessPolicyPreview extends WbCommand {
     const { workspaceId } = await this.workspace()
     const body = { dsl: args.dsl, principalId: flags.as }
     const preview = await this.client.call(policy.preview, { params: { workspaceId }, body })
-    if (flags.as !== undefined && !(await isKnown(this.client, workspaceId, flags.as)))
-      this.output.note(`  the workspace does not know ${plainLine(flags.as)}, who so has no attributes`)
+    if (flags.as !== undefined && !(await principalExists(this.client, workspaceId, flags.as)))
+      this.output.note(
+        `  there is no principal ${plainLine(flags.as)} in this workspace, so it has no attributes`,
+      )
     if (this.output.json) {
       this.output.value(preview)
       if (!preview.ok) this.exitCode = exit.failed
@@ -36,6 +38,6 @@ export default class AccessPolicyPreview extends WbCommand {
     if (preview.ok) return
     const [issue] = preview.issues
     const hints = issue?.hint === undefined ? [] : [issue.hint]
-    throw new PartlyFailed(issue?.message ?? preview.parseError ?? 'it cannot be enforced', hints)
+    throw new CommandFailed(issue?.message ?? preview.parseError ?? 'the policy cannot be enforced', hints)
   }
 }

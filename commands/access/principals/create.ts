@@ -4,7 +4,7 @@ import { WbCommand } from '../../../src/cli/command/command.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsCreate extends WbCommand {
-  static override summary = 'make somebody known to a workspace'
+  static override summary = 'add a principal to a workspace'
   static override examples = [
     'wb access principals create alice --role editor',
     'wb access principals create bob@example.com --label Bob --attribute team=blue',
@@ -12,7 +12,7 @@ export default class AccessPrincipalsCreate extends WbCommand {
   static override args = {
     id: Args.string({
       required: true,
-      description: 'its id: the subject of its token, or one of your choice',
+      description: 'ID: the subject of an access token, or any other text',
     }),
   }
   static override flags = principalFlags
@@ -22,6 +22,10 @@ export default class AccessPrincipalsCreate extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const body = { principalId: args.id, ...principalBody(flags) }
     const made = await this.client.call(principals.create, { params: { workspaceId }, body })
-    this.output.made(made, made.principalId, `workspace ${name} knows ${made.principalId} as ${made.role}`)
+    this.output.made(
+      made,
+      made.principalId,
+      `added principal ${made.principalId} (${made.role}) to workspace ${name}`,
+    )
   }
 }

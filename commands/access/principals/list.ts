@@ -1,11 +1,10 @@
 import { attributesOf } from '../../../src/cli/access/principals.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { limitFlag } from '../../../src/cli/command/flags.ts'
-import { limits } from '../../../src/contract/limits.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsList extends WbCommand {
-  static override summary = 'list whom a workspace knows'
+  static override summary = 'list the principals of a workspace'
   static override examples = [
     'wb access principals list',
     'wb access principals list --json | jq -r ".[].principalId"',
@@ -15,7 +14,7 @@ export default class AccessPrincipalsList extends WbCommand {
   async run() {
     const { flags } = await this.parse(AccessPrincipalsList)
     const { workspaceId, name } = await this.workspace()
-    const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const call = { params: { workspaceId } }
     const { rows, total } = await this.take(this.client.items(principals.list, call), flags.limit)
     this.output.list(rows, {
       columns: {
@@ -25,10 +24,7 @@ export default class AccessPrincipalsList extends WbCommand {
         attributes: { of: attributesOf, as: 'free' },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
-      empty: [
-        `workspace ${name} knows nobody yet; make the first one known:`,
-        '  wb access principals create alice',
-      ],
+      empty: [`no principals in workspace ${name} yet; add one:`, '  wb access principals create alice'],
       total,
     })
   }

@@ -1,16 +1,16 @@
 import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/access/principals.ts'
 import { aPrincipal } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
-import { existing } from '../../../src/cli/command/existing.ts'
+import { existingArg } from '../../../src/cli/command/existing-arg.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsUpdate extends WbCommand {
-  static override summary = 'change the label, the role or the attributes of a principal'
+  static override summary = 'change the label, role or attributes of a principal'
   static override examples = [
     'wb access principals update alice --role viewer',
     'wb access principals update alice --attribute team=red --attribute site=north',
   ]
-  static override args = { principal: existing(aPrincipal, 'id or label') }
+  static override args = { principal: existingArg(aPrincipal, 'ID or label') }
   static override flags = principalFlags
 
   async run() {
@@ -18,12 +18,12 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     const body = principalBody(flags)
     this.requireChange(body)
     const { workspaceId, principalId } = await findPrincipal(
-      this.resolving,
+      this.resolveContext,
       await this.workspace(),
       args.principal,
     )
     const params = { workspaceId, principalId }
     const changed = await this.client.call(principals.update, { params, body })
-    this.output.made(changed, principalId, `changed principal ${principalId}`)
+    this.output.made(changed, principalId, `updated principal ${principalId}`)
   }
 }

@@ -1,14 +1,14 @@
 import * as Args from '@oclif/core/args'
+import { shellWord } from '../../../src/base/shell-word.ts'
 import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
-import { offerRelease } from '../../../src/cli/services/offer.ts'
-import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
+import { offerRelease } from '../../../src/cli/services/offer-release.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersAdd extends WbCommand {
-  static override summary = 'register an MCP server, so that agents may call its tools'
-  static override description = 'The server speaks MCP by Streamable HTTP.'
+  static override summary = 'register an MCP server for agents to use'
+  static override description = 'The server must support MCP over Streamable HTTP.'
   static override examples = [
     'wb mcp servers add tools http://127.0.0.1:9000/mcp',
     'wb mcp servers add issues https://mcp.example.com/mcp --credential env:ISSUES_KEY',
@@ -16,15 +16,15 @@ export default class McpServersAdd extends WbCommand {
     'wb mcp servers add wiki http://127.0.0.1:9000/mcp --tool search --tool read',
   ]
   static override args = {
-    name: Args.string({ required: true, description: 'what it is called' }),
-    url: Args.string({ required: true, description: 'where it is' }),
+    name: Args.string({ required: true, description: 'name of the server' }),
+    url: Args.string({ required: true, description: 'address of the server' }),
   }
   static override flags = mcpServerFlags
 
   async run() {
     const { args, flags } = await this.parse(McpServersAdd)
     const { workspaceId } = await this.workspaceOrDefault()
-    await this.allowTwin(anMcpServer, args.name)
+    await this.confirmDuplicateName(anMcpServer, args.name)
     const body = {
       label: args.name,
       url: args.url,
@@ -33,10 +33,10 @@ export default class McpServersAdd extends WbCommand {
       allowedTools: flags.tool,
     }
     const made = await this.client.call(mcpServers.create, { params: { workspaceId }, body })
-    this.output.made(made, made.mcpServerId, `MCP server ${made.label}`)
+    this.output.made(made, made.mcpServerId, `added MCP server ${made.label}`)
     if (made.credentialRef !== null) {
       const use = { ref: made.credentialRef, host: new URL(made.url).host }
-      const agree = this.agree.bind(this)
+      const agree = this.askYesNo.bind(this)
       const note = (line: string) => this.output.note(line)
       await offerRelease({ client: this.client, agree, note }, use, workspaceId)
     }

@@ -1,36 +1,36 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { shellWord } from '../../../src/base/shell-word.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { openLink } from '../../../src/cli/connection/browser.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import {
+  authorizationPage,
   listenForCallback,
-  pageOf,
-  pastedLine,
-  pastedUrl,
-  responseIn,
-  returnedInTime,
+  parseAuthorizationResponse,
+  parsePastedUrl,
+  readPastedLine,
+  waitForBrowser,
 } from '../../../src/cli/mcp/sign-in.ts'
-import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { mcpServers, type PendingSignIn } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersLogin extends WbCommand {
-  static override summary = 'sign in to an MCP server as yourself'
+  static override summary = 'sign in to an MCP server'
   static override description =
     'Opens the sign-in page of the server in a browser. If the browser is on another machine, use --no-browser, and paste the address that the browser ends at.'
   static override examples = ['wb mcp servers login issues', 'wb mcp servers login issues --no-browser']
   static override args = {
-    server: Args.string({ ignoreStdin: true, description: 'name or id; the only one when left out' }),
+    server: Args.string({ ignoreStdin: true, description: 'name or ID [the only one]' }),
   }
   static override flags = {
-    'no-browser': Flags.boolean({ summary: 'show the address, and read the one that the browser ends at' }),
+    'no-browser': Flags.boolean({ summary: 'do not open a browser; paste the address that it ends at' }),
   }
-  protected override interruptedAs = 'interrupted; you are not signed in'
+  protected override interruptMessage = 'interrupted; you are not signed in'
 
   async run() {
     const { args, flags } = await this.parse(McpServersLogin)
-    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const again = `wb mcp servers login ${shellWord(plainLine(label))}`
@@ -39,11 +39,11 @@ export default class McpServersLogin extends WbCommand {
       const body = { redirectUri: callback.redirectUri }
       const beginning = this.client.call(mcpServers.beginSignIn, { params, body })
       const begun = await this.waitFor(`asking ${plainLine(label)} where to sign in`, beginning)
-      this.output.warn(`  Sign in at: ${pageOf(begun)}`)
+      this.output.warn(`  Sign in at: ${authorizationPage(begun)}`)
       const returned = flags['no-browser']
-        ? pastedUrl(await this.#pasted(again), again)
+        ? parsePastedUrl(await this.#pasted(again), again)
         : await this.#opened(begun, callback.returned(begun.state), again)
-      const response = responseIn(returned, begun.state, again)
+      const response = parseAuthorizationResponse(returned, begun.state, again)
       const signedIn = await this.client.call(mcpServers.finishSignIn, { params, body: response })
       if (this.output.json) return this.output.value(signedIn)
       this.output.note(`  ✓ signed in to ${plainLine(label)}`)
@@ -53,13 +53,13 @@ export default class McpServersLogin extends WbCommand {
   }
 
   async #opened(begun: PendingSignIn, returned: Promise<URL>, again: string): Promise<URL> {
-    if (!(await openLink(pageOf(begun), this.io)))
+    if (!(await openLink(authorizationPage(begun), this.io)))
       this.output.warn('  Open it in a browser on this machine. On another machine, use --no-browser.')
-    return this.waitFor('waiting for the browser', returnedInTime(returned, begun, again, this.signal))
+    return this.waitFor('waiting for the browser', waitForBrowser(returned, begun, again, this.signal))
   }
 
   async #pasted(again: string): Promise<string> {
     this.output.warn('  The browser ends at a page of 127.0.0.1 that does not load. Paste its address here.')
-    return this.canAsk ? this.ask('Address:', 'the address is missing') : pastedLine(this.io.stdin, again)
+    return this.canAsk ? this.ask('Address:', 'the address is missing') : readPastedLine(this.io.stdin, again)
   }
 }

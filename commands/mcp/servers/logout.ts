@@ -7,11 +7,11 @@ import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 export default class McpServersLogout extends WbCommand {
   static override summary = 'sign out of an MCP server'
   static override examples = ['wb mcp servers logout issues', 'wb mcp servers logout issues --json']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersLogout)
-    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     await this.client.call(mcpServers.endSignIn, { params: { workspaceId, mcpServerId } })
     this.output.deleted(mcpServerId, `signed out of ${plainLine(label)}`)

@@ -1,21 +1,21 @@
 import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
-import { existing } from '../../../src/cli/command/existing.ts'
+import { existingArg } from '../../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersRemove extends WbCommand {
-  static override summary = 'remove an MCP server; agents that name its tools go on without them'
+  static override summary = 'remove an MCP server'
   static override examples = ['wb mcp servers remove tools', 'wb mcp servers remove tools --yes']
-  static override args = { server: existing(anMcpServer, 'name or id') }
+  static override args = { server: existingArg(anMcpServer, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(McpServersRemove)
     const { workspaceId, mcpServerId, label, url } = await this.waitFor(
       'looking',
-      findMcpServer(this.resolving, args.server),
+      findMcpServer(this.resolveContext, args.server),
     )
     const what = `MCP server ${label} at ${url}`
     await this.confirmDeletion(what, label, flags.yes)

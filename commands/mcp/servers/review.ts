@@ -3,32 +3,32 @@ import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { notReached } from '../../../src/cli/mcp/not-reached.ts'
-import { reviewLines, waitingOf } from '../../../src/cli/mcp/review.ts'
+import { reviewLines, toolsAwaitingReview } from '../../../src/cli/mcp/review.ts'
+import { serverError } from '../../../src/cli/mcp/server-error.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServerTool, type McpServerTools, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersReview extends WbCommand {
-  static override summary = 'accept what an MCP server has changed, or offers anew'
+  static override summary = 'accept new or changed tools of an MCP server'
   static override description =
-    'Agents are not given a tool whose description or arguments have changed since they were accepted. Where nobody can be asked, the tools are listed, and the command ends with 1 while some wait.'
+    'Agents cannot use a tool whose description or arguments changed since you accepted it. Outside a terminal, the command lists the tools, and its exit status is 1 if any tool awaits a review.'
   static override examples = ['wb mcp servers review tools', 'wb mcp servers review tools --yes']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
   static override flags = { yes: yesFlag }
 
   async run() {
     const { args, flags } = await this.parse(McpServersReview)
-    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const asked = this.client.call(mcpServers.tools, { params })
     const found = await this.waitFor(`asking ${label}`, asked)
-    if (found.error) throw notReached(label, found.error)
-    const accept = await this.#accepted(waitingOf(found), flags.yes)
+    if (found.error) throw serverError(label, found.error)
+    const accept = await this.#accepted(toolsAwaitingReview(found), flags.yes)
     const stands =
       accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })
     this.#show(stands, label)
-    if (!this.canAsk && waitingOf(stands).length > 0) this.exitCode = exit.failed
+    if (!this.canAsk && toolsAwaitingReview(stands).length > 0) this.exitCode = exit.failed
   }
 
   async #accepted(waiting: readonly McpServerTool[], yes: boolean) {
@@ -36,7 +36,7 @@ export default class McpServersReview extends WbCommand {
     for (const tool of waiting) {
       if (!yes) for (const line of reviewLines(tool)) this.output.warn(line)
       const { name, hash } = tool
-      if (yes || (await this.agree(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })
+      if (yes || (await this.askYesNo(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })
     }
     return accepted
   }
@@ -49,7 +49,7 @@ export default class McpServersReview extends WbCommand {
         state: { of: row => row.state },
         'agents may call it': { of: row => (row.allowed && row.state === 'accepted' ? 'yes' : 'no') },
       },
-      empty: [`MCP server ${label} answers, and offers no tools`],
+      empty: [`MCP server ${label} has no tools`],
     })
   }
 }

@@ -1,20 +1,20 @@
 import * as Args from '@oclif/core/args'
+import { shellWord } from '../../../src/base/shell-word.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { waitingAt, waitingWords } from '../../../src/cli/mcp/waiting.ts'
-import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
+import { findPendingReviews, pendingReviewSummary } from '../../../src/cli/mcp/pending-reviews.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersShow extends WbCommand {
   static override summary = 'show an MCP server'
   static override examples = ['wb mcp servers show tools', 'wb mcp servers show tools --json | jq .url']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersShow)
-    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
-    const asked = this.output.json ? [] : waitingAt(this.client, [server], this.signal)
+    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
+    const asked = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
     const [waiting] = await this.waitFor(`asking ${server.label}`, Promise.resolve(asked))
     const signIn = !this.output.json && server.authType === 'oauth2' ? await this.#signIn(server) : undefined
     this.output.fields(server, {
@@ -23,7 +23,7 @@ export default class McpServersShow extends WbCommand {
       url: server.url,
       credential: server.credentialRef,
       tools: server.allowedTools?.join(', ') ?? 'all',
-      review: waiting && waitingWords(waiting),
+      review: waiting && pendingReviewSummary(waiting),
       'sign-in': signIn,
       enabled: server.enabled ? 'yes' : 'no',
       created: { time: server.createdAt },

@@ -2,18 +2,18 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { notReached } from '../../../src/cli/mcp/not-reached.ts'
-import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
+import { findPendingReviews, pendingReviewLines } from '../../../src/cli/mcp/pending-reviews.ts'
+import { serverError } from '../../../src/cli/mcp/server-error.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersTest extends WbCommand {
   static override summary = 'connect to an MCP server and list its tools'
   static override examples = ['wb mcp servers test tools', 'wb mcp servers test tools --json | jq .latencyMs']
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
 
   async run() {
     const { args } = await this.parse(McpServersTest)
-    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
     const trying = this.client.call(mcpServers.testConnection, { params })
@@ -23,8 +23,8 @@ export default class McpServersTest extends WbCommand {
       if (!found.ok) this.exitCode = exit.failed
       return
     }
-    if (found.error) throw notReached(label, found.error)
-    const waiting = await waitingAt(this.client, [server], this.signal)
+    if (found.error) throw serverError(label, found.error)
+    const waiting = await findPendingReviews(this.client, [server], this.signal)
     const mayCall = (name: string) =>
       (allowedTools?.includes(name) ?? true) &&
       !waiting.some(({ tools }) => tools.some(tool => tool.name === name))
@@ -35,9 +35,9 @@ export default class McpServersTest extends WbCommand {
           tool: { of: row => row.name },
           'agents may call it': { of: row => (mayCall(row.name) ? 'yes' : 'no') },
         },
-        empty: [`MCP server ${label} answers, and offers no tools`],
+        empty: [`MCP server ${label} has no tools`],
       },
     )
-    for (const line of waiting.flatMap(waitingLines)) this.output.note(line)
+    for (const line of waiting.flatMap(pendingReviewLines)) this.output.note(line)
   }
 }

@@ -6,24 +6,27 @@ import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersUpdate extends WbCommand {
-  static override summary = 'change an MCP server, or stop using it for a while'
+  static override summary = 'change or disable an MCP server'
   static override examples = [
     'wb mcp servers update tools --tool search',
     'wb mcp servers update tools --all-tools --credential env:TOOLS_KEY',
     'wb mcp servers update tools --no-enabled',
   ]
-  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override args = { server: Args.string({ description: 'name or ID [the only one]' }) }
   static override flags = {
-    name: Flags.string({ summary: 'what it is called from now on' }),
-    address: Flags.string({ summary: 'where it is from now on', helpValue: 'URL' }),
+    name: Flags.string({ summary: 'new name' }),
+    address: Flags.string({ summary: 'new address of the server', helpValue: 'URL' }),
     ...mcpServerFlags,
-    'no-credential': Flags.boolean({ summary: 'send it no key', exclusive: ['credential'] }),
+    'no-credential': Flags.boolean({ summary: 'stop sending a credential', exclusive: ['credential'] }),
     'no-oauth-client': Flags.boolean({
       summary: 'register an OAuth client with the server',
       exclusive: ['oauth-client-id', 'oauth-client-secret'],
     }),
-    'all-tools': Flags.boolean({ summary: 'agents may call all of its tools', exclusive: ['tool'] }),
-    enabled: Flags.boolean({ summary: 'use it, or do not', allowNo: true }),
+    'all-tools': Flags.boolean({
+      summary: 'allow agents to use all tools of the server',
+      exclusive: ['tool'],
+    }),
+    enabled: Flags.boolean({ summary: 'enable or disable the server', allowNo: true }),
   }
 
   async run() {
@@ -41,9 +44,9 @@ export default class McpServersUpdate extends WbCommand {
     this.requireChange(body)
     const { workspaceId, mcpServerId } = await this.waitFor(
       'looking',
-      findMcpServer(this.resolving, args.server),
+      findMcpServer(this.resolveContext, args.server),
     )
     const changed = await this.client.call(mcpServers.update, { params: { workspaceId, mcpServerId }, body })
-    this.output.made(changed, mcpServerId, `changed MCP server ${changed.label}`)
+    this.output.made(changed, mcpServerId, `updated MCP server ${changed.label}`)
   }
 }

@@ -4,7 +4,7 @@ import { type Operand, type Policy, parsePolicy } from './parse.ts'
 
 type Code = PolicyIssue['code']
 
-const described: Readonly<Record<Code, { message: string; hint: string }>> = {
+const issueTexts: Readonly<Record<Code, { message: string; hint: string }>> = {
   row_to_row_comparison: {
     message: 'two columns are compared with each other',
     hint: 'Compare a column with a value or with the principal.',
@@ -25,13 +25,13 @@ const described: Readonly<Record<Code, { message: string; hint: string }>> = {
 }
 
 /** Returns the issues of a parsed predicate that no filter can express, or that does not depend on rows. */
-export function issuesOf(policy: Policy): PolicyIssue[] {
+export function policyIssues(policy: Policy): PolicyIssue[] {
   switch (policy.kind) {
     case 'and':
     case 'or':
-      return policy.of.flatMap(issuesOf)
+      return policy.of.flatMap(policyIssues)
     case 'not':
-      return issuesOf(policy.of)
+      return policyIssues(policy.of)
     case 'compare':
       return comparisonIssues(policy)
     case 'in':
@@ -61,7 +61,7 @@ export function requirePolicy(field: string, dsl: string): Policy {
   } catch (error) {
     throw error instanceof WbError ? at(error.message) : error
   }
-  const [first] = issuesOf(policy)
+  const [first] = policyIssues(policy)
   if (first) throw at(first.message)
   return policy
 }
@@ -77,6 +77,6 @@ function valueIssues(values: readonly Operand[]): PolicyIssue[] {
 }
 
 function issue(code: Code, col: number): PolicyIssue {
-  const { message, hint } = described[code]
+  const { message, hint } = issueTexts[code]
   return { code, message: `col ${col}: ${message}`, hint }
 }

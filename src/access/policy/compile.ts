@@ -1,14 +1,14 @@
-import type { Filter, Order } from '../../storage/filter.ts'
-import { type ActingPrincipal, compare, resolve } from './evaluate.ts'
-import { type Comparison, fault, type Literal, type Operand, type Policy } from './parse.ts'
+import type { Filter, FilterOrder } from '../../storage/filter.ts'
+import { type ActingPrincipal, compareOperands, resolveOperand } from './evaluate.ts'
+import { type Comparison, type Literal, type Operand, type Policy, policyError } from './parse.ts'
 
 /**
  * A predicate with the values of one principal: conditions on columns, and constants only at the top level.
  */
-export type Compiled =
+export type CompiledPolicy =
   | { readonly kind: 'constant'; readonly holds: boolean }
-  | { readonly kind: 'and' | 'or'; readonly of: readonly Compiled[] }
-  | { readonly kind: 'not'; readonly of: Compiled }
+  | { readonly kind: 'and' | 'or'; readonly of: readonly CompiledPolicy[] }
+  | { readonly kind: 'not'; readonly of: CompiledPolicy }
   /**
    * Comparison with an attribute that the principal lacks. It matches nothing, and neither does its negation.
    */
@@ -30,7 +30,7 @@ export type Compiled =
  * Displayed placeholder for an attribute that the principal lacks. The enforced filter matches no row, not
  * even one with this value.
  */
-export const missingShown = '\u0001__missing__'
+export const missingAttributePlaceholder = '\u0001__missing__'
 
 const flipped: Readonly<Record<Comparison, Comparison>> = {
   '=': '=',
@@ -41,9 +41,9 @@ const flipped: Readonly<Record<Comparison, Comparison>> = {
   '>=': '<=',
 }
 const operators = { '<>': '$ne', '<': '$lt', '<=': '$lte', '>': '$gt', '>=': '$gte' } as const
-const always: Compiled = { kind: 'constant', holds: true }
-const never: Compiled = { kind: 'constant', holds: false }
-const unknown: Compiled = { kind: 'unknown', column: null }
+const always: CompiledPolicy = { kind: 'constant', holds: true }
+const never: CompiledPolicy = { kind: 'constant', holds: false }
+const unknown: CompiledPolicy = { kind: 'unknown', column: null }
 
 /**
  * Compiles a predicate for one principal. The result agrees with `evaluatePolicy`.
@@ -51,32 +51,35 @@ const unknown: Compiled = { kind: 'unknown', column: null }
  * @throws validation_error  when the predicate compares columns with each other, which filters cannot express
  * @see docs/access.md#what-policies-say
  */
-export function compilePolicy(policy: Policy, principal: ActingPrincipal): Compiled {
-  return settled(compile(policy, principal))
+export function compilePolicy(policy: Policy, principal: ActingPrincipal): CompiledPolicy {
+  return resolveUnknown(compile(policy, principal))
 }
 
-function compile(policy: Policy, principal: ActingPrincipal): Compiled {
+function compile(policy: Policy, principal: ActingPrincipal): CompiledPolicy {
   switch (policy.kind) {
     case 'and':
     case 'or':
-      return joined(
+      return joinParts(
         policy.kind,
         policy.of.map(part => compile(part, principal)),
       )
     case 'not':
-      return negated(compile(policy.of, principal))
+      return negate(compile(policy.of, principal))
     case 'compare':
       return comparison(policy, principal)
     case 'in': {
       const values = policy.values.map(literal)
       if (policy.subject.kind === 'column') return { kind: 'in', column: policy.subject.name, values }
-      const subject = resolve(policy.subject, principal)
-      return subject === undefined ? unknown : constant(values.some(value => compare(subject, '=', value)))
+      const subject = resolveOperand(policy.subject, principal)
+      return subject === undefined
+        ? unknown
+        : constant(values.some(value => compareOperands(subject, '=', value)))
     }
     case 'any': {
       const { subject, column } = policy
-      if (subject.kind === 'column') throw fault(subject.col, 'a column cannot be looked for in another one')
-      const value = resolve(subject, principal)
+      if (subject.kind === 'column')
+        throw policyError(subject.col, 'a column cannot be looked for in another one')
+      const value = resolveOperand(subject, principal)
       return value === undefined ? { kind: 'unknown', column } : { kind: 'any', column, value }
     }
     case 'contains':
@@ -84,36 +87,40 @@ function compile(policy: Policy, principal: ActingPrincipal): Compiled {
   }
 }
 
-function comparison({ left, op, right }: Policy & { kind: 'compare' }, principal: ActingPrincipal): Compiled {
+function comparison(
+  { left, op, right }: Policy & { kind: 'compare' },
+  principal: ActingPrincipal,
+): CompiledPolicy {
   if (left.kind === 'column' && right.kind === 'column')
-    throw fault(left.col, 'two columns cannot be compared with each other')
-  if (left.kind === 'column') return onColumn(left.name, op, resolve(right as Fixed, principal))
-  if (right.kind === 'column') return onColumn(right.name, flipped[op], resolve(left, principal))
-  const [one, other] = [resolve(left, principal), resolve(right, principal)]
-  return one === undefined || other === undefined ? unknown : constant(compare(one, op, other))
+    throw policyError(left.col, 'two columns cannot be compared with each other')
+  if (left.kind === 'column')
+    return compareColumn(left.name, op, resolveOperand(right as FixedOperand, principal))
+  if (right.kind === 'column') return compareColumn(right.name, flipped[op], resolveOperand(left, principal))
+  const [one, other] = [resolveOperand(left, principal), resolveOperand(right, principal)]
+  return one === undefined || other === undefined ? unknown : constant(compareOperands(one, op, other))
 }
 
-type Fixed = Exclude<Operand, { kind: 'column' }>
+type FixedOperand = Exclude<Operand, { kind: 'column' }>
 
-function onColumn(column: string, op: Comparison, value: Literal | undefined): Compiled {
+function compareColumn(column: string, op: Comparison, value: Literal | undefined): CompiledPolicy {
   if (value === undefined) return { kind: 'unknown', column: op === '=' ? column : null }
   const hasOrder = typeof value !== 'boolean' || op === '=' || op === '<>'
   return hasOrder ? { kind: 'compare', column, op, value } : never
 }
 
 /** Returns the negation. Unknown parts stay unknown, so a list with unknown parts is negated part by part. */
-function negated(compiled: Compiled): Compiled {
+function negate(compiled: CompiledPolicy): CompiledPolicy {
   if (compiled.kind === 'constant') return constant(!compiled.holds)
   if (compiled.kind === 'unknown') return unknown
   const isJoined = compiled.kind === 'and' || compiled.kind === 'or'
   if (!isJoined || !hasUnknown(compiled)) return { kind: 'not', of: compiled }
-  return joined(compiled.kind === 'and' ? 'or' : 'and', compiled.of.map(negated))
+  return joinParts(compiled.kind === 'and' ? 'or' : 'and', compiled.of.map(negate))
 }
 
 /**
- * Returns true if a part is unknown. Negations have no unknown parts, because `negated` moves them inside.
+ * Returns true if a part is unknown. Negations have no unknown parts, because `negate` moves them inside.
  */
-function hasUnknown(compiled: Compiled): boolean {
+function hasUnknown(compiled: CompiledPolicy): boolean {
   if (compiled.kind === 'and' || compiled.kind === 'or') return compiled.of.some(hasUnknown)
   return compiled.kind === 'unknown'
 }
@@ -122,16 +129,16 @@ function hasUnknown(compiled: Compiled): boolean {
  * Replaces unknown parts without a column by a constant that matches nothing. Call it only after all
  * negations are resolved.
  */
-function settled(compiled: Compiled): Compiled {
+function resolveUnknown(compiled: CompiledPolicy): CompiledPolicy {
   if (compiled.kind === 'and' || compiled.kind === 'or')
-    return joined(compiled.kind, compiled.of.map(settled))
+    return joinParts(compiled.kind, compiled.of.map(resolveUnknown))
   return compiled.kind === 'unknown' && compiled.column === null ? never : compiled
 }
 
 /** Joins parts without redundant constants. A single part is returned itself. */
-function joined(kind: 'and' | 'or', parts: readonly Compiled[]): Compiled {
+function joinParts(kind: 'and' | 'or', parts: readonly CompiledPolicy[]): CompiledPolicy {
   const [empty, decided] = kind === 'and' ? [always, never] : [never, always]
-  const isConstant = (part: Compiled, holds: Compiled) =>
+  const isConstant = (part: CompiledPolicy, holds: CompiledPolicy) =>
     part.kind === 'constant' && part.holds === (holds === always)
   if (parts.some(part => isConstant(part, decided))) return decided
   const of = parts.filter(part => !isConstant(part, empty))
@@ -141,10 +148,10 @@ function joined(kind: 'and' | 'or', parts: readonly Compiled[]): Compiled {
 
 function literal(operand: Operand): Literal {
   if (operand.kind === 'literal') return operand.value
-  throw fault(operand.col, 'a column cannot stand in a list of values')
+  throw policyError(operand.col, 'a column cannot stand in a list of values')
 }
 
-function constant(holds: boolean): Compiled {
+function constant(holds: boolean): CompiledPolicy {
   return holds ? always : never
 }
 
@@ -153,17 +160,19 @@ function constant(holds: boolean): Compiled {
  *
  * @see docs/access.md#what-policies-say
  */
-export function shown(compiled: Compiled): Record<string, unknown> {
+export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
   switch (compiled.kind) {
     case 'constant':
       return compiled.holds ? {} : { _no_match: true }
     case 'and':
     case 'or':
-      return { [`$${compiled.kind}`]: compiled.of.map(shown) }
+      return { [`$${compiled.kind}`]: compiled.of.map(toApiFilter) }
     case 'not':
-      return { $not: shown(compiled.of) }
+      return { $not: toApiFilter(compiled.of) }
     case 'unknown':
-      return compiled.column === null ? shown(never) : { [compiled.column]: missingShown }
+      return compiled.column === null
+        ? toApiFilter(never)
+        : { [compiled.column]: missingAttributePlaceholder }
     case 'compare': {
       const { column, op, value } = compiled
       return { [column]: op === '=' ? value : { [operators[op]]: value } }
@@ -181,7 +190,7 @@ export function shown(compiled: Compiled): Record<string, unknown> {
  * Returns the filter that stores enforce. It is stricter than the displayed one: API filters also match
  * single elements of arrays, order numbers among texts, and treat a missing value as unequal to everything.
  */
-export function toFilter(compiled: Compiled): Filter {
+export function toFilter(compiled: CompiledPolicy): Filter {
   switch (compiled.kind) {
     case 'constant':
       return { kind: compiled.holds ? 'and' : 'or', of: [] }
@@ -203,12 +212,12 @@ export function toFilter(compiled: Compiled): Filter {
   }
 }
 
-function comparisonFilter({ column: key, op, value }: Compiled & { kind: 'compare' }): Filter {
+function comparisonFilter({ column: key, op, value }: CompiledPolicy & { kind: 'compare' }): Filter {
   if (op === '=') return scalarIn(key, [value])
   if (typeof value === 'boolean') return scalarIn(key, [!value, null])
   const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }
   if (op !== '<>')
-    return { kind: 'and', of: [sameType, { kind: 'range', key, order: op as Order, bound: value }] }
+    return { kind: 'and', of: [sameType, { kind: 'range', key, order: op as FilterOrder, bound: value }] }
   const other: Filter = { kind: 'not', of: { kind: 'in', key, values: [value] } }
   return { kind: 'or', of: [scalarIn(key, [null]), { kind: 'and', of: [sameType, other] }] }
 }

@@ -1,7 +1,7 @@
 import type { DecisionQuery, PolicyDecision } from '../../contract/policy.ts'
-import type { RowStore, Value } from '../../storage/rows.ts'
+import type { ColumnValue, RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import { requireWorkspace } from '../workspace.ts'
+import { requireWorkspace } from '../require-workspace.ts'
 
 const sliceSize = 500
 
@@ -17,7 +17,7 @@ export async function listDecisions(
 ): Promise<PolicyDecision[]> {
   await requireWorkspace(rows, workspaceId)
   const found: PolicyDecision[] = []
-  let after: Value[] | undefined
+  let after: ColumnValue[] | undefined
   while (found.length < query.limit) {
     const slice = await rows.list(tables.policyAudit, {
       ...narrowest(workspaceId, query),

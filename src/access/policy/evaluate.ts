@@ -23,7 +23,7 @@ export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: 
 /** @returns undefined if the result is unknown */
 function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean | undefined {
   const value = (operand: Operand) =>
-    operand.kind === 'column' ? own(row, operand.name) : resolve(operand, principal)
+    operand.kind === 'column' ? ownProperty(row, operand.name) : resolveOperand(operand, principal)
   const isLacking = (operand: Operand) => operand.kind !== 'column' && value(operand) === undefined
   switch (policy.kind) {
     case 'and':
@@ -39,23 +39,23 @@ function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): bo
     }
     case 'compare': {
       if (isLacking(policy.left) || isLacking(policy.right)) return undefined
-      return compare(value(policy.left), policy.op, value(policy.right))
+      return compareOperands(value(policy.left), policy.op, value(policy.right))
     }
     case 'in':
       if (isLacking(policy.subject)) return undefined
-      return policy.values.some(entry => compare(value(policy.subject), '=', value(entry)))
+      return policy.values.some(entry => compareOperands(value(policy.subject), '=', value(entry)))
     case 'any':
       if (isLacking(policy.subject)) return undefined
-      return hasAll(own(row, policy.column), [value(policy.subject)])
+      return hasAll(ownProperty(row, policy.column), [value(policy.subject)])
     case 'contains':
-      return hasAll(own(row, policy.column), policy.values.map(value))
+      return hasAll(ownProperty(row, policy.column), policy.values.map(value))
   }
 }
 
 /**
  * Returns the value of an operand that is not a column; undefined for an attribute that the principal lacks.
  */
-export function resolve(
+export function resolveOperand(
   operand: Exclude<Operand, { kind: 'column' }>,
   { id, attributes }: ActingPrincipal,
 ): Literal | undefined {
@@ -65,7 +65,7 @@ export function resolve(
     case 'principalId':
       return id
     case 'attribute':
-      return operand.name === 'id' ? id : (own(attributes, operand.name) as string | undefined)
+      return operand.name === 'id' ? id : (ownProperty(attributes, operand.name) as string | undefined)
   }
 }
 
@@ -73,7 +73,7 @@ export function resolve(
  * Compares two values. Values of different types are neither equal, unequal, nor ordered, except that null is
  * unequal to values of other types.
  */
-export function compare(left: unknown, op: Comparison, right: unknown): boolean {
+export function compareOperands(left: unknown, op: Comparison, right: unknown): boolean {
   if (left === undefined || right === undefined) return false
   if (op === '=') return left === right
   if (op === '<>') return left !== right && (left === null || right === null || typeof left === typeof right)
@@ -91,6 +91,6 @@ function hasAll(stored: unknown, values: readonly unknown[]): boolean {
   return Array.isArray(stored) && values.every(value => value !== undefined && stored.includes(value))
 }
 
-function own(of: Readonly<Record<string, unknown>>, name: string): unknown {
+function ownProperty(of: Readonly<Record<string, unknown>>, name: string): unknown {
   return Object.hasOwn(of, name) ? of[name] : undefined
 }

@@ -82,12 +82,12 @@ const comparisons: ReadonlyMap<string, Comparison> = new Map([
  */
 export function parsePolicy(dsl: string): Policy {
   if (dsl.length > limits.policyChars)
-    throw fault(limits.policyChars + 1, `a policy has ${limits.policyChars} characters at most`)
+    throw policyError(limits.policyChars + 1, `a policy has ${limits.policyChars} characters at most`)
   return new Parser(dsl).whole()
 }
 
 /** Returns a validation error with its position. */
-export function fault(col: number, fact: string): WbError {
+export function policyError(col: number, fact: string): WbError {
   return new WbError('validation_error', `col ${col}: ${fact}`)
 }
 
@@ -131,7 +131,7 @@ class Parser {
   /** Consumes the next token, and parses what follows one level deeper. */
   #nested(parse: () => Policy): Policy {
     const { col } = this.#advance()
-    if (++this.#depth > limits.policyDepth) throw fault(col, `nested deeper than ${limits.policyDepth}`)
+    if (++this.#depth > limits.policyDepth) throw policyError(col, `nested deeper than ${limits.policyDepth}`)
     const policy = parse()
     this.#depth--
     return policy
@@ -142,7 +142,7 @@ class Parser {
     const { col } = left
     if (this.#accept('IN')) return { kind: 'in', col, subject: left, values: this.#list('(', ')') }
     if (this.#is('@>')) {
-      if (left.kind !== 'column') throw fault(col, 'expected a column before @>')
+      if (left.kind !== 'column') throw policyError(col, 'expected a column before @>')
       this.#advance()
       this.#require('ARRAY')
       return { kind: 'contains', col, column: left.name, values: this.#list('[', ']') }
@@ -158,7 +158,7 @@ class Parser {
   #column(): string {
     this.#require('(')
     const operand = this.#operand()
-    if (operand.kind !== 'column') throw fault(operand.col, 'expected a column in ANY')
+    if (operand.kind !== 'column') throw policyError(operand.col, 'expected a column in ANY')
     this.#require(')')
     return operand.name
   }
@@ -170,7 +170,7 @@ class Parser {
     do {
       const value = this.#operand()
       if (value.kind !== 'literal' && value.kind !== 'column')
-        throw fault(value.col, 'expected a string, a number, TRUE or FALSE')
+        throw policyError(value.col, 'expected a string, a number, TRUE or FALSE')
       values.push(value)
     } while (this.#accept(','))
     this.#require(close)
@@ -210,7 +210,7 @@ class Parser {
   #integer(text: string): number {
     const value = Number(text)
     if (!Number.isSafeInteger(value))
-      throw fault(this.#next.col, `expected a number up to ${Number.MAX_SAFE_INTEGER}`)
+      throw policyError(this.#next.col, `expected a number up to ${Number.MAX_SAFE_INTEGER}`)
     return value
   }
 
@@ -230,7 +230,7 @@ class Parser {
 
   #expected(what: string): WbError {
     const { kind, col } = this.#next
-    return fault(col, `expected ${what}${kind === 'end' ? ', found the end' : ''}`)
+    return policyError(col, `expected ${what}${kind === 'end' ? ', found the end' : ''}`)
   }
 
   #advance(): Token {
@@ -247,9 +247,9 @@ class Parser {
       const found = this.#match(pattern)
       if (!found) continue
       this.#at += found[0].length
-      return { kind, text: meaning(kind, found[1]!), col }
+      return { kind, text: lexemeValue(kind, found[1]!), col }
     }
-    throw fault(col, this.#dsl[this.#at] === "'" ? 'the string does not end' : 'unexpected character')
+    throw policyError(col, this.#dsl[this.#at] === "'" ? 'the string does not end' : 'unexpected character')
   }
 
   #match(pattern: RegExp): RegExpExecArray | null {
@@ -259,7 +259,7 @@ class Parser {
 }
 
 /** Returns the value of a lexeme. Keywords are case-insensitive, names are not. */
-function meaning(kind: TokenKind, text: string): string {
+function lexemeValue(kind: TokenKind, text: string): string {
   if (kind === 'string') return text.replaceAll("''", "'")
   const upper = text.toUpperCase()
   return kind === 'word' && (keywords.has(upper) || upper === principalFunction) ? upper : text

@@ -1,12 +1,12 @@
 import { WbError } from '../../contract/errors.ts'
 import type { PolicyPreview } from '../../contract/policy.ts'
-import { issuesOf } from './check.ts'
-import { compilePolicy, shown } from './compile.ts'
+import { policyIssues } from './check.ts'
+import { compilePolicy, toApiFilter } from './compile.ts'
 import type { ActingPrincipal } from './evaluate.ts'
 import { parsePolicy } from './parse.ts'
 
 /** Principal of a preview without one. It has no attributes. */
-const nobody: ActingPrincipal = { id: '<unset>', attributes: {} }
+const anonymousPrincipal: ActingPrincipal = { id: '<unset>', attributes: {} }
 
 /**
  * Returns the filter that a policy adds to a search, or the policy's errors. Never throws for an invalid
@@ -17,13 +17,13 @@ const nobody: ActingPrincipal = { id: '<unset>', attributes: {} }
  */
 export function previewPolicy(
   { dsl, principalId = null }: { dsl: string; principalId?: string | null },
-  principal: ActingPrincipal = nobody,
+  principal: ActingPrincipal = anonymousPrincipal,
 ): PolicyPreview {
   const issues: PolicyPreview['issues'] = []
   try {
     const policy = parsePolicy(dsl)
-    issues.push(...issuesOf(policy))
-    const compiledFilter = shown(compilePolicy(policy, principal))
+    issues.push(...policyIssues(policy))
+    const compiledFilter = toApiFilter(compilePolicy(policy, principal))
     return { ok: issues.length === 0, parseError: null, issues, compiledFilter, principalId }
   } catch (error) {
     if (!(error instanceof WbError)) throw error

@@ -4,61 +4,63 @@ import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Approval } from '../../contract/chat.ts'
 import { WbError } from '../../contract/errors.ts'
-import { changeRow } from '../../storage/change.ts'
+import { changeRow } from '../../storage/change-row.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
-import { conversationNotFound } from '../missing.ts'
+import { conversationNotFound } from '../not-found.ts'
 import type { Tool } from '../tools/tool.ts'
 
 /** Time after which an undecided tool call counts as denied. @see docs/agents.md#approve-a-tool-call */
-const answerWithinMs = 120_000
+const approvalTimeoutMs = 120_000
 
 /** Maximum number of subjects whose approvals a conversation stores; the oldest are removed first. */
 const approversMax = 100
 
-/** A question to the sender of a message: may this tool run? */
-export interface Question {
+/** A request to the sender of a message to approve a tool call. */
+export interface ApprovalRequest {
   readonly approvalId: string
   readonly expiresAt: string
-  /** What was decided; `never` when nobody answers in time, or nobody waits any longer. */
+  /** Decision of the sender; `never` after the timeout, or when the turn ends. */
   readonly decision: Promise<Approval['decision']>
 }
 
-/** What is asked about. */
-interface Matter {
+/** The conversation and the tool that an approval request is about. */
+interface ApprovalSubject {
   readonly conversation: Pick<ConversationRow, 'workspaceId' | 'conversationId'>
   readonly tool: Pick<Tool, 'id' | 'hash'>
 }
 
-interface Waiting extends Matter {
+interface PendingApproval extends ApprovalSubject {
   readonly sender: string
   readonly answer: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
 }
 
-/** Questions of this process that wait for their answers. */
+/** Pending approval requests of this process. */
 export class Approvals {
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, PendingApproval>()
 
   constructor(private readonly parts: { rows: RowStore; clock: Clock }) {}
 
   /**
-   * @param auth    of the sender
-   * @param signal  the turn ends: nobody waits any longer
+   * Creates a request, which is pending for at most two minutes.
+   *
+   * @param auth    sender of the message
+   * @param signal  fires when the turn ends
    */
-  ask(matter: Matter, auth: AuthContext, signal: AbortSignal): Question {
+  request(subject: ApprovalSubject, auth: AuthContext, signal: AbortSignal): ApprovalRequest {
     const { clock } = this.parts
     const approvalId = newId()
-    const expiresAt = new Date(clock.now() + answerWithinMs).toISOString()
+    const expiresAt = new Date(clock.now() + approvalTimeoutMs).toISOString()
     const decision = new Promise<Approval['decision']>(resolve => {
-      const answer: Waiting['answer'] = decision => {
+      const answer: PendingApproval['answer'] = decision => {
         this.#waiting.delete(approvalId)
         signal.removeEventListener('abort', leave)
         callOff()
         resolve(decision)
       }
       const leave = () => answer('never')
-      const callOff = clock.after(answerWithinMs, leave)
-      this.#waiting.set(approvalId, { ...matter, sender: approverOf(auth), answer })
+      const callOff = clock.after(approvalTimeoutMs, leave)
+      this.#waiting.set(approvalId, { ...subject, sender: approverName(auth), answer })
       signal.addEventListener('abort', leave)
       if (signal.aborted) leave()
     })
@@ -66,10 +68,10 @@ export class Approvals {
   }
 
   /**
-   * Answer a question. One whose record cannot be kept is answered with no.
+   * Decides a request. If the decision cannot be audited, the tool call is denied.
    *
-   * @throws not_found               nothing of this conversation waits by that id for this caller
-   * @throws conversation_not_found  it was deleted meanwhile
+   * @throws not_found               the caller has no pending request with this ID in the conversation
+   * @throws conversation_not_found  it was deleted in the meantime
    */
   async decide(
     { conversationId, approvalId }: { conversationId: string; approvalId: string },
@@ -78,11 +80,11 @@ export class Approvals {
   ): Promise<void> {
     const waiting = this.#waiting.get(approvalId)
     const isOfThis = waiting?.conversation.conversationId === conversationId
-    if (!isOfThis || waiting.sender !== approverOf(caller.auth))
+    if (!isOfThis || waiting.sender !== approverName(caller.auth))
       throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
-        hint: 'It was decided, it took longer than 120 seconds, or somebody else was asked.',
+        hint: 'It was already decided, it expired after 120 seconds, or another caller has to decide it.',
       })
-    const kept = this.#keep(waiting, decision, caller)
+    const kept = this.#store(waiting, decision, caller)
     waiting.answer(
       kept.then(
         () => decision,
@@ -92,9 +94,9 @@ export class Approvals {
     await kept
   }
 
-  /** The record of a decision, and what it grants, in one unit. */
-  async #keep(
-    { conversation, tool, sender }: Waiting,
+  /** Stores a decision with its audit record in one transaction. */
+  async #store(
+    { conversation, tool, sender }: PendingApproval,
     decision: Approval['decision'],
     caller: Pick<Caller, 'record'>,
   ): Promise<void> {
@@ -111,25 +113,25 @@ export class Approvals {
   }
 }
 
-/** Tools that a caller approved in a conversation: hashes of their descriptions, by ID. */
-export function approvedBy(
+/** Returns the tools that a caller approved in a conversation: hashes of their descriptions, by tool ID. */
+export function approvedTools(
   { approvals = {} }: Pick<ConversationRow, 'approvals'>,
   auth: AuthContext,
 ): Readonly<Record<string, string>> {
-  return approvals[approverOf(auth)] ?? {}
+  return approvals[approverName(auth)] ?? {}
 }
 
 function withApproval(
   { approvals = {} }: ConversationRow,
   sender: string,
-  { id, hash }: Matter['tool'],
+  { id, hash }: ApprovalSubject['tool'],
 ): ConversationRow['approvals'] {
   const { [sender]: own = {}, ...others } = approvals
   const kept = Object.entries(others).slice(1 - approversMax)
   return { ...Object.fromEntries(kept), [sender]: { ...own, [id]: hash } }
 }
 
-/** Anonymous callers cannot be distinguished, so they share this name. */
-function approverOf(auth: AuthContext): string {
+/** Returns the name of an approver. Anonymous callers cannot be distinguished, so they share one name. */
+function approverName(auth: AuthContext): string {
   return subjectName(auth) ?? 'anonymous'
 }

@@ -1,3 +1,4 @@
+import { stopwords } from '../../base/words.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Citations } from './citations.ts'
 
@@ -26,48 +27,76 @@ const fenceLine = /(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?=\n|$)/y
 /** First line of a code block that is waited for; of a longer one, what has arrived decides. */
 const fenceCharsMax = 1_000
 const indentation = /^ {0,60}(?: {4}|\t)/
+const listMarker = /[-*+\d]/
+/** Longer runs of backticks count as several. */
+const backticksMax = 200
+const backticks = new RegExp(`\`{1,${backticksMax}}`, 'y')
+const command = /\\[a-z]{1,5}/iy
+const tag = /<(\/?)([a-z]{0,10})/iy
+/** HTML elements whose text is code. */
+const codeElements = { ofBlock: /^(?:pre|script|style|textarea)$/, ofPhrase: /^(?:code|kbd|samp|var|math)$/ }
 /** Characters that follow a citation at the end of a phrase. */
-const closers = '\n.,;:!?)。，、；：！？）'
-const plain = /[^\n`$\\[【 ]+/y
+const closers = '\n.,;!?)。，、；！？）'
+const plain = /[^\n`$\\<=[【 ]+/y
+
+/** Characters before a citation that decide about it. */
+const tailChars = 40
+/** A bracket after these is a value or a label, not a citation. */
+const opensValue = /(?:[=:,([{|<∈]| [-+*/>])$/
+/** A list of numbers after these is an array or an interval. */
+const opensArray = /(?:[=,[{<∈]| [-+*/>]|["']:|\w\()$/
+const lastWord = /\p{L}+$/u
+/** Words before a number that is a name or a value, as in "press [5]" or "returns [5]". */
+const namingWords = new Set(
+  `answer argument array button chapter choose chosen click column element enter equals equation exercise figure gives
+   index input item key level line list number option output outputs page part press prints question result return
+   returned returns row section select set sets step table tuple type value values vector version yields`.split(
+    /\s+/,
+  ),
+)
 
 /** State of the current line. */
-interface Line {
+interface LineState {
   isStart: boolean
   /** No text has followed the head of the line. */
   isBlank: boolean
+  /** A letter or digit has followed the head of the line. */
+  hasWord: boolean
   isIndented: boolean
-  isInlineCode: boolean
-  hasDollar: boolean
+  /** The line has a sign of a formula. */
+  isTechnical: boolean
 }
 
-const newLine = (): Line => ({
+const newLine = (): LineState => ({
   isStart: true,
   isBlank: true,
+  hasWord: false,
   isIndented: false,
-  isInlineCode: false,
-  hasDollar: false,
+  isTechnical: false,
 })
 
-/** Where a run of citations stands. */
-interface Place {
-  /** The line is neither indented code nor contains a dollar sign, which may begin a formula. */
+/** Surroundings of a run of citations. */
+interface RunSurroundings {
+  /** The line is not indented code, and nothing before suggests a formula. */
   readonly isProse: boolean
   /** It follows a word or bracket directly, like an array index. */
   readonly isAttached: boolean
-  /** Between text and punctuation or the end of the line. */
+  /** A list of numbers would be an array. */
+  readonly isArray: boolean
+  /** Between text that a citation can follow and punctuation or the end of the line. */
   readonly endsPhrase: boolean
 }
 
 /** Length of a piece of the input, and the text that replaces it, if any. */
-interface Step {
+interface ReadStep {
   readonly length: number
   readonly text?: string
 }
 
 /**
- * Reads an answer in Markdown as it comes: gathers the passages that it cites, writes citations as `[1]`, and removes
- * invented ones. A number is removed only where it stands like a citation and is close to the numbers in use. All else
- * stays as it is: code, formulas, links, years, ranges and lists.
+ * Reads a streamed answer in Markdown: collects the passages that it cites, writes citations as `[1]`, and removes
+ * invented ones. A number is removed only if it looks like a citation and is close to the numbers in use. Everything else
+ * stays unchanged: code, formulas, links, years, ranges and lists.
  */
 export class CitationReader {
   readonly #citations: Citations
@@ -76,10 +105,12 @@ export class CitationReader {
   #line = newLine()
   /** The marks that close the current code block. */
   #fence: string | undefined
-  /** The marks that close the current formula. */
+  /** The mark that closes the current formula or HTML element. */
   #formula: string | undefined
-  /** Last character of the input so far. */
-  #last = '\n'
+  /** The backticks that close the current code span. */
+  #span: string | undefined
+  /** Last characters of the input so far. */
+  #tail = '\n'
   /** Invented citations that were removed. */
   dropped = 0
 
@@ -110,8 +141,11 @@ export class CitationReader {
       if (!step) break
       const piece = text.slice(at, at + step.length)
       read += step.text ?? piece
-      if (!isHead) this.#line.isBlank &&= piece.trim() === ''
-      this.#last = piece.at(-1) ?? this.#last
+      if (!isHead) {
+        this.#line.isBlank &&= piece.trim() === ''
+        this.#line.hasWord ||= /[\p{L}\p{N}]/u.test(piece)
+      }
+      this.#tail = (this.#tail + piece.slice(-tailChars)).slice(-tailChars)
       at += step.length
     }
     this.#held = text.slice(at)
@@ -119,113 +153,167 @@ export class CitationReader {
   }
 
   /** Returns undefined if the next step depends on text that has not arrived. */
-  #step(text: string, at: number, isEnd: boolean): Step | undefined {
+  #step(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (this.#line.isStart) return this.#readLineHead(text, at, isEnd)
     const next = text[at]!
     if (next === '\n') return this.#endLine()
     if (this.#fence) return { length: lengthUntil('\n', text, at) }
     if (next === ' ' || next === '[' || next === '【') return this.#readRun(text, at, isEnd)
-    if (next === '`') this.#line.isInlineCode = !this.#line.isInlineCode
-    else if (next === '$' || next === '\\') return this.#readFormulaMark(text, at, isEnd)
-    else return { length: matchAt(plain, text, at)![0].length }
-    return { length: 1 }
+    if (next === '`') return this.#readBackticks(text, at, isEnd)
+    if (next === '$' || next === '\\') return this.#readFormulaMark(text, at, isEnd)
+    if (next === '<') return this.#readTag(text, at, isEnd)
+    if (next === '=') {
+      this.#line.isTechnical = true
+      return { length: 1 }
+    }
+    return { length: matchAt(plain, text, at)![0].length }
   }
 
-  #endLine(): Step {
-    if (this.#line.isBlank) this.#formula = undefined
+  #endLine(): ReadStep {
+    if (this.#line.isBlank) this.#endParagraph()
     this.#line = newLine()
     return { length: 1 }
   }
 
-  #readLineHead(text: string, at: number, isEnd: boolean): Step | undefined {
+  #endParagraph(): void {
+    this.#span = undefined
+    if (!codeElements.ofBlock.test(this.#formula?.slice(2) ?? '')) this.#formula = undefined
+  }
+
+  #readLineHead(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (!isEnd && matchAt(begunLineHead, text, at)) return undefined
     const head = matchAt(lineHead, text, at)![0]
     const from = at + head.length
+    let length = head.length
     if (text.startsWith('```', from) || text.startsWith('~~~', from)) {
       const end = text.indexOf('\n', from)
       if (end < 0 && !isEnd && text.length - from < fenceCharsMax) return undefined
-      this.#readFence(text, from)
+      // Only indentation and quotes stand before the end of a code block.
+      if (!this.#fence || !listMarker.test(head)) length += this.#readFence(text, from)
     }
+    if (listMarker.test(head)) this.#span = undefined
     this.#line.isStart = false
     this.#line.isIndented = indentation.test(head)
-    return { length: head.length }
+    return { length }
   }
 
-  #readFence(text: string, at: number): void {
+  /** Returns the length of the marks that begin or end a code block; 0 for other text. */
+  #readFence(text: string, at: number): number {
     const marks = matchAt(fenceLine, text, at)?.slice(1).find(Boolean)
-    if (!this.#fence) this.#fence = marks
-    else if (marks?.startsWith(this.#fence) && isBlankAfter(marks.length)) this.#fence = undefined
-    function isBlankAfter(length: number): boolean {
-      return text.slice(at + length, at + lengthUntil('\n', text, at)).trim() === ''
+    if (!marks) return 0
+    if (!this.#fence) {
+      this.#fence = marks
+      this.#span = undefined
+      return marks.length
     }
+    const isRestBlank = text.slice(at + marks.length, at + lengthUntil('\n', text, at)).trim() === ''
+    if (!marks.startsWith(this.#fence) || !isRestBlank) return 0
+    this.#fence = undefined
+    return marks.length
   }
 
-  /** A formula stands between `$$`, `\[` and `\]`, or `\(` and `\)`; it ends with its paragraph at the latest. */
-  #readFormulaMark(text: string, at: number, isEnd: boolean): Step | undefined {
+  /** A code span ends at as many backticks as it begins with, or with its paragraph or list item. */
+  #readBackticks(text: string, at: number, isEnd: boolean): ReadStep | undefined {
+    const marks = matchAt(backticks, text, at)![0]
+    if (at + marks.length === text.length && marks.length < backticksMax && !isEnd) return undefined
+    if (this.#span === marks) this.#span = undefined
+    else this.#span ??= marks
+    return { length: marks.length }
+  }
+
+  /**
+   * A formula stands between `$$`, `\[` and `\]`, `\(` and `\)`, or `\begin` and `\end`; it ends with its paragraph at
+   * the latest.
+   */
+  #readFormulaMark(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (at + 1 === text.length && !isEnd) return undefined
-    const mark = text.slice(at, at + 2)
+    const named = matchAt(command, text, at)?.[0]
+    if (named && at + named.length === text.length && named.length < '\\begin'.length && !isEnd)
+      return undefined
+    const mark = named ?? text.slice(at, at + 2)
     if (mark[0] === '$' && mark !== '$$') {
-      this.#line.hasDollar = true
+      this.#line.isTechnical = true
       return { length: 1 }
     }
-    if (mark === '\\\n' || this.#line.isInlineCode) return { length: 1 }
+    if (mark === '\\\n' || this.#span) return { length: 1 }
+    if (named) this.#line.isTechnical = true
     if (mark === this.#formula) this.#formula = undefined
     else this.#formula ??= closingMarks[mark]
     return { length: mark.length }
   }
 
-  #readRun(text: string, at: number, isEnd: boolean): Step | undefined {
+  #readTag(text: string, at: number, isEnd: boolean): ReadStep | undefined {
+    const [whole, slash, name] = (matchAt(tag, text, at) ?? ['<', '', '']) as [string, string, string]
+    if (at + whole.length === text.length && !isEnd && name.length < 10) return undefined
+    const element = name.toLowerCase()
+    const isCode = codeElements.ofBlock.test(element) || codeElements.ofPhrase.test(element)
+    if (isCode && !this.#span) {
+      if (slash === '') this.#formula ??= `</${element}`
+      else if (this.#formula === `</${element}`) this.#formula = undefined
+    }
+    return { length: whole.length }
+  }
+
+  #readRun(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (!isEnd && matchAt(begunRun, text, at)) return undefined
     const [whole, blanks, groups] = matchAt(run, text, at) as unknown as [string, string, string]
     if (groups === '') return { length: whole.length || 1 }
     const after = text[at + whole.length] ?? '\n'
     const isDefinition = after === ':' && this.#line.isBlank
-    if (this.#formula || this.#line.isInlineCode || isDefinition || '({'.includes(after))
-      return { length: whole.length }
+    if (this.#formula || this.#span || isDefinition || '({'.includes(after)) return { length: whole.length }
+    const before = this.#line.isBlank ? '' : this.#tail.trimEnd()
     const cleaned = this.#cleanRun(groups, {
-      isProse: !this.#line.isIndented && !this.#line.hasDollar,
-      isAttached: blanks === '' && /[\w\])]/.test(this.#last),
-      endsPhrase: closers.includes(after) && !this.#line.isBlank,
+      isProse: !this.#line.isIndented && !this.#line.isTechnical,
+      isAttached: blanks === '' && /[\w\])]$/.test(this.#tail),
+      isArray: opensArray.test(before) || after === ']',
+      endsPhrase: closers.includes(after) && this.#line.hasWord && canPrecedeCitation(before),
     })
     return { length: whole.length, text: cleaned === '' ? '' : blanks + cleaned }
   }
 
   /** @returns the groups with known citations as `[1]` and without invented ones */
-  #cleanRun(groups: string, { isProse, isAttached, endsPhrase }: Place): string {
+  #cleanRun(groups: string, { isProse, isAttached, isArray, endsPhrase }: RunSurroundings): string {
     const areKnown = (numbers: readonly number[]) => numbers.every(number => this.#citations.of(number))
-    const parsed = [...groups.matchAll(groupAnywhere)].map(([each]) => ({ each, numbers: numbersOf(each) }))
-    const hasKnown = parsed.some(({ numbers }) => areKnown(numbers))
-    let text = groups
-    for (const { each, numbers } of parsed) {
-      const isIndex = isAttached && /^\[\d/.test(each)
-      const isFootnote = each.startsWith('[^')
-      if (areKnown(numbers) && !(isIndex && numbers.length > 1)) {
+    const hasKnown = [...groups.matchAll(groupAnywhere)].some(([group]) => areKnown(citedNumbers(group)))
+    const text = groups.replace(groupAnywhere, group => {
+      const numbers = citedNumbers(group)
+      const isIndex = isAttached && /^\[\d/.test(group)
+      if (areKnown(numbers)) {
+        if ((isIndex || isArray) && numbers.length > 1) return group
         for (const number of numbers) this.#used.add(number)
-        if (isProse) text = text.replace(each, numbers.map(number => `[${number}]`).join(''))
-      } else if (
-        isProse &&
-        !isIndex &&
-        !isFootnote &&
-        (endsPhrase || hasKnown) &&
-        this.#isInvented(numbers)
-      ) {
-        this.dropped++
-        text = text.replace(each, '')
+        return isProse ? numbers.map(number => `[${number}]`).join('') : group
       }
-    }
+      if (!isProse || isIndex || !this.#isInvented(group, endsPhrase || hasKnown)) return group
+      this.dropped++
+      return ''
+    })
     return text === groups ? text : text.replace(/ +/g, ' ').trim()
   }
 
-  #isInvented(numbers: readonly number[]): boolean {
+  /** @param isLikely  the group stands like a citation. With a dagger it is one anywhere. */
+  #isInvented(group: string, isLikely: boolean): boolean {
     const { last } = this.#citations
-    return last > 0 && numbers.length === 1 && numbers[0]! > last && numbers[0]! <= last + inventedMax
+    const [number, ...others] = citedNumbers(group)
+    if (last === 0 || number! <= last || others.length > 0 || group.startsWith('[^')) return false
+    return group.includes('†') || (isLikely && number! <= last + inventedMax)
   }
 }
 
-const closingMarks: Readonly<Record<string, string>> = { $$: '$$', '\\[': '\\]', '\\(': '\\)' }
+const closingMarks: Readonly<Record<string, string>> = {
+  $$: '$$',
+  '\\[': '\\]',
+  '\\(': '\\)',
+  '\\begin': '\\end',
+}
 
-/** `[1-3, 5]` is 1, 2, 3 and 5. A range that is no range of passages has a number that no passage has. */
-function numbersOf(group: string): number[] {
+/** Returns false if the text before a number in brackets suggests a value, a label, or a part of the sentence. */
+function canPrecedeCitation(before: string): boolean {
+  const word = lastWord.exec(before)?.[0].toLowerCase() ?? ''
+  return !opensValue.test(before) && !stopwords.has(word) && !namingWords.has(word)
+}
+
+/** Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. An invalid range has a number that no passage has. */
+function citedNumbers(group: string): number[] {
   const [listed] = group.slice(1, -1).replace('^', '').split('†')
   return listed!.split(/[,;]/).flatMap(each => {
     const [from, to = from] = each.split(/[-–]/).map(Number) as [number, number?]

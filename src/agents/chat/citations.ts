@@ -1,5 +1,5 @@
 import type { Citation } from '../../contract/chat.ts'
-import type { Passage } from '../tools/tool.ts'
+import type { ToolPassage } from '../tools/tool.ts'
 
 /**
  * The passages of a conversation, by the numbers that answers cite them by. A passage keeps its number in later turns,
@@ -16,7 +16,7 @@ export class Citations {
   }
 
   /** The number of a passage; a new one where it is not known. */
-  numberOf(passage: Passage): number {
+  numberOf(passage: ToolPassage): number {
     const known = this.#numbers.get(keyOf(passage))
     if (known !== undefined) return known
     this.#add({ ...passage, number: this.#last + 1 })
@@ -39,6 +39,6 @@ export class Citations {
   }
 }
 
-function keyOf({ knowledgeBaseId, chunkId }: Passage): string {
+function keyOf({ knowledgeBaseId, chunkId }: ToolPassage): string {
   return `${knowledgeBaseId} ${chunkId}`
 }

@@ -2,56 +2,56 @@ import type { Caller } from '../../access/caller.ts'
 import type { SearchMany } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Excerpt } from '../tools/excerpt.ts'
-import { bytesFor, citationMax, jsonBytes, shareAmong } from '../tools/passage-budget.ts'
-import type { Passage } from '../tools/tool.ts'
+import { bytesForTokens, citationMax, jsonBytes, shareAmong } from '../tools/passage-budget.ts'
+import type { ToolPassage } from '../tools/tool.ts'
 import type { Citations } from './citations.ts'
-import type { Marks } from './prompt.ts'
+import type { QuoteMarks } from './system-prompt.ts'
 
-/** A passage, and its text. */
-export interface Found {
-  readonly passage: Passage
+/** A passage that was retrieved for a question. */
+export interface RetrievedPassage {
+  readonly passage: ToolPassage
   readonly text: string
 }
 
 /** Finds passages in some knowledge bases of a workspace, best first. */
-export type Retrieve = (
+export type RetrievePassages = (
   workspaceId: string,
   body: SearchMany,
   caller: Pick<Caller, 'visibility' | 'signal'>,
-) => Promise<readonly Found[]>
+) => Promise<readonly RetrievedPassage[]>
 
-/** What was found before a model is asked. */
+/** Result of the search before a model request. */
 export interface Grounding {
-  /** For the system prompt. */
+  /** Part of the system prompt with the passages. */
   readonly text: string
-  readonly found: readonly Passage[]
+  readonly found: readonly ToolPassage[]
   /** The query; undefined if there was no search. */
   readonly query: string | undefined
 }
 
-/** Of a turn in which the model searches by itself. */
-export const notSearched: Grounding = { text: '', found: [], query: undefined }
+/** Grounding of a turn in which the model searches with tools. */
+export const notSearchedGrounding: Grounding = { text: '', found: [], query: undefined }
 
-const nothingFound = { text: 'Nothing was found for the question.', found: [] }
-const notNeeded: Grounding = {
+const nothingFoundGrounding = { text: 'Nothing was found for the question.', found: [] }
+const unneededGrounding: Grounding = {
   text: 'No search was made: the message needs none.',
   found: [],
   query: undefined,
 }
 
-/** What numbers and encloses passages. */
-export interface Citing {
+/** Citation numbers of a conversation, and the marks that enclose passages in a prompt. */
+export interface CitationContext {
   readonly citations: Citations
-  readonly marks: Marks
+  readonly marks: QuoteMarks
 }
 
-/** What is looked for, and where. */
-export interface Retrieval {
+/** Query and limits of a retrieval. */
+export interface RetrievalQuery {
   readonly workspaceId: string
   /** The query; undefined if the message needs no search. */
   readonly query: string | undefined
   readonly knowledgeBaseIds: readonly string[]
-  /** Passages of one knowledge base; several give the square root of their number as much, together. */
+  /** Maximum passages of one knowledge base; n knowledge bases together give √n times as many. */
   readonly passagesPerBase: number
   /** Maximum tokens of all passages together. */
   readonly passageTokens: number
@@ -62,12 +62,12 @@ export interface Retrieval {
  *
  * @see docs/agents.md#models-without-tools
  */
-export async function ground(
-  { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
-  parts: Citing & { retrieve: Retrieve; caller: Parameters<Retrieve>[2] },
+export async function retrieveGrounding(
+  { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: RetrievalQuery,
+  parts: CitationContext & { retrieve: RetrievePassages; caller: Parameters<RetrievePassages>[2] },
 ): Promise<Grounding> {
-  if (query === undefined) return notNeeded
-  if (knowledgeBaseIds.length === 0) return { ...nothingFound, query: undefined }
+  if (query === undefined) return unneededGrounding
+  if (knowledgeBaseIds.length === 0) return { ...nothingFoundGrounding, query: undefined }
   const searched = knowledgeBaseIds.slice(0, limits.knowledgeBasesPerSearch)
   const body: SearchMany = {
     text: query.slice(0, limits.searchTextChars),
@@ -76,8 +76,8 @@ export async function ground(
     includeEmbeddings: false,
   }
   const found = await parts.retrieve(workspaceId, body, parts.caller)
-  if (found.length === 0) return { ...nothingFound, query }
-  const told = entriesFor(found, query, bytesFor(passageTokens), parts.citations)
+  if (found.length === 0) return { ...nothingFoundGrounding, query }
+  const told = formatEntries(found, query, bytesForTokens(passageTokens), parts.citations)
   return {
     text: `Passages found for the question:\n${parts.marks.around('search', told.entries)}`,
     found: told.found,
@@ -86,12 +86,12 @@ export async function ground(
 }
 
 /** Writes passages with their numbers, best first, as far as they fit. */
-export function entriesFor(
-  found: readonly Found[],
+export function formatEntries(
+  found: readonly RetrievedPassage[],
   query: string,
   bytesMax: number,
   citations: Citations,
-): { entries: string; found: Passage[] } {
+): { entries: string; found: ToolPassage[] } {
   const excerpts = shareAmong(
     found.map(({ text }) => text),
     query,
@@ -106,15 +106,15 @@ export function entriesFor(
 }
 
 /** Returns the maximum bytes of a whole passage with its number and name. */
-export function bytesOfEntry(found: Found): number {
+export function bytesOfEntry(found: RetrievedPassage): number {
   return headBytesOf(found) + jsonBytes(found.text)
 }
 
-function headBytesOf({ passage }: Found): number {
+function headBytesOf({ passage }: RetrievedPassage): number {
   return Buffer.byteLength(entryOf(citationMax, headOf(passage), { text: '', isCut: true }) + gap)
 }
 
-function headOf({ title, sourceFilename }: Passage): string {
+function headOf({ title, sourceFilename }: ToolPassage): string {
   return [title, sourceFilename].filter(Boolean).join(' · ')
 }
 

@@ -2,11 +2,11 @@ import type { Citation } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
-import { tokensOf } from './budget.ts'
-import { type PastTurn, pastTurns, responseIn } from './past-turns.ts'
-import type { Marks } from './prompt.ts'
-import type { MessagePlace } from './replaced.ts'
-import { type Summary, summaryIn } from './summary.ts'
+import { type ConversationSummary, summaryIn } from './conversation-summary.ts'
+import type { StoredConversationKey } from './current-version.ts'
+import { type PastTurn, splitIntoTurns, toolResponseOf } from './past-turns.ts'
+import { countTokens } from './request-budget.ts'
+import type { QuoteMarks } from './system-prompt.ts'
 
 export type { ToolResponse } from './past-turns.ts'
 
@@ -24,7 +24,7 @@ export interface History {
   readonly messages: readonly ChatMessage[]
   readonly turns: readonly PastTurn[]
   /** Summary of older messages. */
-  readonly summary: Summary | undefined
+  readonly summary: ConversationSummary | undefined
   /** Number of older messages, if known. */
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
@@ -36,13 +36,13 @@ export interface History {
 interface HistoryQuery {
   /** Number of tokens after which reading stops. */
   readonly tokens: number
-  readonly marks: Marks
+  readonly marks: QuoteMarks
   /** Messages to leave out. */
   readonly replaced: readonly MessageRow[]
 }
 
 /** Opens the history of a conversation and reads its newest page. */
-export async function openHistory(rows: RowStore, place: MessagePlace): Promise<HistoryReader> {
+export async function openHistory(rows: RowStore, place: StoredConversationKey): Promise<HistoryReader> {
   return new HistoryReader(rows, place, await readPage(rows, place))
 }
 
@@ -50,8 +50,8 @@ export async function openHistory(rows: RowStore, place: MessagePlace): Promise<
 export class HistoryReader {
   constructor(
     private readonly rows: RowStore,
-    private readonly place: MessagePlace,
-    private readonly newest: Page,
+    private readonly place: StoredConversationKey,
+    private readonly newest: HistoryPage,
   ) {}
 
   async read({ tokens, marks, replaced }: HistoryQuery): Promise<History> {
@@ -61,17 +61,17 @@ export class HistoryReader {
     for (let next = this.newest; ; next = await readPage(this.rows, this.place, next.rows[0])) {
       rows = [...next.rows.filter(({ messageId }) => !left.has(messageId)), ...rows]
       chars += next.chars
-      const history = historyOf(rows, marks)
+      const history = buildHistory(rows, marks)
       const isCovered = history.summary && next.rows.some(row => row.messageTs <= history.summary!.through)
       const isLong = rows.length >= readMax.rows || chars >= readMax.chars
-      const isEnough = isCovered || isLong || tokensOf(history.messages) > tokens
+      const isEnough = isCovered || isLong || countTokens(history.messages) > tokens
       if (next.isLast || isEnough) return { ...history, lastAt: this.newest.rows.at(-1)?.messageTs }
     }
   }
 }
 
 /** Rows oldest first. */
-interface Page {
+interface HistoryPage {
   readonly rows: readonly MessageRow[]
   readonly chars: number
   readonly isLast: boolean
@@ -79,9 +79,9 @@ interface Page {
 
 async function readPage(
   rows: RowStore,
-  { workspaceId, conversationId }: MessagePlace,
+  { workspaceId, conversationId }: StoredConversationKey,
   before?: MessageRow,
-): Promise<Page> {
+): Promise<HistoryPage> {
   const stored = await rows.list(tables.messages, {
     index: 'byConversation',
     prefix: [workspaceId, conversationId],
@@ -99,11 +99,11 @@ async function readPage(
 }
 
 /** @param rows  oldest first */
-function historyOf(rows: readonly MessageRow[], marks: Marks): Omit<History, 'lastAt'> {
+function buildHistory(rows: readonly MessageRow[], marks: QuoteMarks): Omit<History, 'lastAt'> {
   const summary = rows.map(summaryIn).findLast(found => found !== undefined)
   const later = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.through ?? ''))
-  const turns = pastTurns(later, marks)
-  const cited = rows.flatMap(row => responseIn(row)?.passages ?? citationsIn(row))
+  const turns = splitIntoTurns(later, marks)
+  const cited = rows.flatMap(row => toolResponseOf(row)?.passages ?? citationsIn(row))
   return {
     turns,
     messages: turns.flatMap(turn => turn.messages),

@@ -3,12 +3,12 @@ import type { ImageInput } from '../../contract/images.ts'
 import { limits } from '../../contract/limits.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import { tokensPerImage } from './budget.ts'
+import type { AnsweringModel } from './answering-model.ts'
+import type { StoredConversationKey } from './current-version.ts'
 import type { History } from './history.ts'
 import { withoutImages } from './image-notes.ts'
-import type { AnsweringModel } from './model.ts'
 import type { PastTurn } from './past-turns.ts'
-import type { MessagePlace } from './replaced.ts'
+import { tokensPerImage } from './request-budget.ts'
 
 /** Maximum number of images in one request to a model, and their size in bytes, including those of the question. */
 const requestMax = { images: 8, bytes: 20_000_000 }
@@ -23,7 +23,7 @@ export function requireImageSupport(
 }
 
 /** Returns the size of images in bytes. */
-export function bytesOf(images: readonly ImageInput[]): number {
+export function totalBytes(images: readonly ImageInput[]): number {
   return images.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
 }
 
@@ -52,10 +52,10 @@ export class PastImages {
   async add(
     history: History,
     question: readonly ImageInput[],
-    from: { readonly rows: RowStore; readonly place: MessagePlace; readonly promptTokens: number },
+    from: { readonly rows: RowStore; readonly place: StoredConversationKey; readonly promptTokens: number },
   ): Promise<ImageHistory> {
     let images = Math.min(requestMax.images, Math.floor(from.promptTokens / tokensPerImage)) - question.length
-    let bytes = requestMax.bytes - bytesOf(question)
+    let bytes = requestMax.bytes - totalBytes(question)
     let heldBytes = 0
     const chosen = new Set<PastTurn>()
     for (const turn of history.turns.toReversed()) {
@@ -88,7 +88,7 @@ export class PastImages {
 async function readTurn(
   turn: PastTurn,
   rows: RowStore,
-  { workspaceId, conversationId }: MessagePlace,
+  { workspaceId, conversationId }: StoredConversationKey,
 ): Promise<PastTurn> {
   const { messageId, content } = turn.rows[0]!
   const stored = await rows.list(tables.messageImages, {

@@ -2,7 +2,7 @@ import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 import { textWithoutImages } from './image-notes.ts'
-import type { Marks } from './prompt.ts'
+import type { QuoteMarks } from './system-prompt.ts'
 
 /** Result of a tool call, as it is stored with the turn. */
 export interface ToolResponse {
@@ -17,7 +17,7 @@ export interface PastTurn {
   /** Stored rows, oldest first; the first one is the question. */
   readonly rows: readonly MessageRow[]
   /**
-   * Messages for the model: a user message, calls each followed by its results, and one answer. A note stands for the
+   * Messages for the model: a user message, calls each followed by its results, and one answer. A note replaces the
    * images of the question.
    */
   readonly messages: readonly ChatMessage[]
@@ -32,7 +32,7 @@ const noAnswer = '[This has no answer.]'
  *
  * @param rows  of one conversation, oldest first
  */
-export function pastTurns(rows: readonly MessageRow[], marks: Marks): PastTurn[] {
+export function splitIntoTurns(rows: readonly MessageRow[], marks: QuoteMarks): PastTurn[] {
   const turns: MessageRow[][] = []
   for (const row of rows)
     if (row.role === 'user') turns.push([row])
@@ -40,7 +40,7 @@ export function pastTurns(rows: readonly MessageRow[], marks: Marks): PastTurn[]
   return turns.map(turn => ({ rows: turn, messages: messagesOf(turn, marks) }))
 }
 
-function messagesOf([question, ...rest]: readonly MessageRow[], marks: Marks): ChatMessage[] {
+function messagesOf([question, ...rest]: readonly MessageRow[], marks: QuoteMarks): ChatMessage[] {
   const answers = rest.filter(isAnswer).map(row => row.content)
   return [
     { role: 'user', content: textWithoutImages(question!.content ?? '', question!.images?.length ?? 0) },
@@ -49,18 +49,18 @@ function messagesOf([question, ...rest]: readonly MessageRow[], marks: Marks): C
   ]
 }
 
-/** Failed answers and empty ones are not sent. */
+/** Returns true for an answer to send to the model; failed and empty answers are not sent. */
 function isAnswer(row: MessageRow): boolean {
   const isSpoken = row.role === 'agent' && callsIn(row).length === 0
   return isSpoken && row.metadata.finish_reason !== 'error' && Boolean(row.content)
 }
 
-function exchangesIn(rows: readonly MessageRow[], marks: Marks): ChatMessage[] {
+function exchangesIn(rows: readonly MessageRow[], marks: QuoteMarks): ChatMessage[] {
   return rows.flatMap((row, at): ChatMessage[] => {
     const toolCalls = callsIn(row)
     if (toolCalls.length === 0) return []
     const after = resultsAfter(rows, at)
-    const results = toolCalls.map(({ id }) => after.find(result => responseIn(result)!.toolCallId === id))
+    const results = toolCalls.map(({ id }) => after.find(result => toolResponseOf(result)!.toolCallId === id))
     if (!results.every(result => result !== undefined)) return []
     return [
       { role: 'assistant', content: row.content, toolCalls },
@@ -71,11 +71,11 @@ function exchangesIn(rows: readonly MessageRow[], marks: Marks): ChatMessage[] {
 
 function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
   const end = rows.findIndex((row, place) => place > at && row.role !== 'tool')
-  return rows.slice(at + 1, end === -1 ? rows.length : end).filter(row => responseIn(row) !== undefined)
+  return rows.slice(at + 1, end === -1 ? rows.length : end).filter(row => toolResponseOf(row) !== undefined)
 }
 
-function resultMessage(row: MessageRow, marks: Marks): ChatMessage {
-  const { toolCallId, content } = responseIn(row)!
+function resultMessage(row: MessageRow, marks: QuoteMarks): ChatMessage {
+  const { toolCallId, content } = toolResponseOf(row)!
   return { role: 'tool', toolCallId, content: marks.around(row.toolId ?? '', content) }
 }
 
@@ -84,6 +84,6 @@ function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
 }
 
 /** Returns the tool result that a row contains; undefined for other rows. */
-export function responseIn({ role, toolResponse }: MessageRow): ToolResponse | undefined {
+export function toolResponseOf({ role, toolResponse }: MessageRow): ToolResponse | undefined {
   return role === 'tool' ? ((toolResponse as ToolResponse | null) ?? undefined) : undefined
 }

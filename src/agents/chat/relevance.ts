@@ -1,8 +1,8 @@
 import { queryWords, terms, words } from '../../base/words.ts'
-import type { HitOfBase } from '../../contract/knowledge.ts'
-import { textOf } from '../tools/passages.ts'
+import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
+import { textField } from '../tools/passages.ts'
 
-/** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#finding */
+/** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#search-quality */
 const scoreShareMin = 0.25
 /** Highest score of a passage that only has similar spelling, in the scale of hybrid search. */
 const spellingScoreMax = 0.2
@@ -18,17 +18,17 @@ const wordShareMin = 0.5
  * letters with the query.
  *
  * @param hits  with coverage where the store knows it
- * @see docs/decisions/memory.md#relevance
+ * @see docs/decisions/0032-memory.md#relevance
  */
-export function relevantHits<H extends Pick<HitOfBase, 'score' | 'coverage' | 'payload'>>(
+export function relevantHits<H extends Pick<KnowledgeBaseHit, 'score' | 'coverage' | 'payload'>>(
   hits: readonly H[],
   query: string,
 ): H[] {
   const best = Math.max(0, ...hits.map(hit => hit.score))
   return hits.filter(({ score, coverage, payload }) => {
-    const text = `${textOf(payload?.title) ?? ''} ${textOf(payload?.chunkText) ?? ''}`
+    const text = `${textField(payload?.title) ?? ''} ${textField(payload?.chunkText) ?? ''}`
     if (best > 0 && score < scoreShareMin * best && wordShare(query, text) < wordShareMin) return false
-    return coverage !== 0 || score > spellingScoreMax || isRelated(query, text)
+    return coverage !== 0 || score > spellingScoreMax || hasRelatedWord(query, text)
   })
 }
 
@@ -39,7 +39,7 @@ function wordShare(query: string, text: string): number {
 }
 
 /** Returns true if a word of one text begins with letters that are part of a word of the other. */
-function isRelated(query: string, text: string): boolean {
+function hasRelatedWord(query: string, text: string): boolean {
   const [asked, held] = [queryWords(query).flatMap(words), words(text)]
   return sharesBeginning(asked, held) || sharesBeginning(held, asked)
 }

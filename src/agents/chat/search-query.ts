@@ -22,7 +22,11 @@ const sharedBeginning = /^(?:so|also|plus)\b/i
 
 /** English phrases for one of several listed things. */
 const ordinal =
-  /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
+  /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|another one|(?:the two|both)(?=\s*[?.!]*$)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
+
+/** Beginnings of English questions about a detail, such as "in which year?". */
+const detail = /^(?:at|by|for|from|in|on|since|to|until|with) (?:what|when|where|which|whom?)\b/i
+const detailWords = 4
 
 /** Maximum number of words of a follow-up that begins with "and", "why" and so on. */
 const shortWords = 6
@@ -58,7 +62,7 @@ function questionIn([question]: PastTurn['rows']): string | undefined {
   return content && !isSmallTalk(content) ? content : undefined
 }
 
-function goesOn(question: string, [, ...rest]: readonly string[]): boolean {
+function continuesTopic(question: string, [, ...rest]: readonly string[]): boolean {
   if (beginning.test(question)) return true
   return sharedBeginning.test(question) && rest.some(word => stopwords.has(word))
 }
@@ -66,7 +70,8 @@ function goesOn(question: string, [, ...rest]: readonly string[]): boolean {
 function isFollowUp(question: string): boolean {
   const all = words(question)
   if (ordinal.test(question)) return true
-  if (all.length <= shortWords && goesOn(question.trim(), all)) return true
+  if (terms(question).length === 0 || (all.length <= detailWords && detail.test(question.trim()))) return true
+  if (all.length <= shortWords && continuesTopic(question.trim(), all)) return true
   const spoken = question.match(/[\p{L}\p{N}]+/gu) ?? []
   const at = spoken.findIndex(word => word !== 'IT' && pronouns.has(word.toLowerCase()))
   if (at === -1) return false

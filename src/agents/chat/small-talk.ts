@@ -10,7 +10,10 @@ const phrases = [
    |that s great|that s all|that is all|that s helpful|that helps|very helpful|helpful|no problem|no worries|never mind
    |nevermind|you re welcome|well done|good job|bye|bye bye|goodbye|see you|see you later|later|take care
    |have a nice day|have a good day|haha|hahaha|lol|wow|oh|ah|hm|hmm|well|so much|again|no|nope|no thanks
-   |no thank you|then|for now`,
+   |no thank you|then|for now|for your help|for the help
+   |thanks for that|thanks for explaining|thanks for the explanation|sounds good|good to know|fair enough|great job
+   |that works|that s it|that s perfect|that s right|that s correct|that s fine|that s good|this is great|this is helpful
+   |i understand|good question|who are you|hello everyone|hi everyone`,
   `hallo|hallo zusammen|guten tag|guten morgen|guten abend|gute nacht|moin|servus|gruss gott|danke|danke schon|vielen dank
    |besten dank|herzlichen dank|danke dir|danke sehr|alles klar|klar|gut|sehr gut|prima|toll|verstanden|passt|genau|tschuss
    |auf wiedersehen|bis bald|bis spater|ciao|wie geht s|wie geht es dir|nein|nein danke`,
@@ -36,7 +39,8 @@ const phrases = [
 /** Answers to "Shall I go on?". */
 const affirmations =
   `yes|yes please|yeah|yep|yup|sure|sure thing|of course|please|please do|go on|go ahead|continue|please continue
-   |more|tell me more|more please|do it|exactly|correct|ja|ja bitte|gerne|bitte|weiter|oui|oui s il vous plait|si|si por favor|sim|da|tak
+   |more|tell me more|more please|more details|more details please|explain further|please explain|elaborate
+   |please elaborate|can you elaborate|could you elaborate|go into detail|do it|exactly|correct|ja|ja bitte|gerne|bitte|weiter|oui|oui s il vous plait|si|si por favor|sim|da|tak
    |jo|evet|да|是|是的|はい|네`.split('|')
 
 const known = { smallTalk: keysOf([...phrases, ...affirmations]), affirmation: keysOf(affirmations) }

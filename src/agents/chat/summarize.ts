@@ -1,15 +1,15 @@
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
+import { withTimeout } from '../../base/deadline.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
-import { bytesPerToken } from '../tokens.ts'
+import { bytesPerToken } from '../estimate-tokens.ts'
 import { shareAmong } from '../tools/passage-budget.ts'
-import { cut, preview } from '../tools/result.ts'
-import type { AnsweringModel } from './model.ts'
+import { previewText, truncateText } from '../tools/tool-result.ts'
+import type { AnsweringModel } from './answering-model.ts'
 import type { PastTurn } from './past-turns.ts'
-import { Marks } from './prompt.ts'
+import { QuoteMarks } from './system-prompt.ts'
 
 /** A summary and its cost. */
-export interface Written {
+export interface WrittenSummary {
   readonly text: string
   readonly metadata: Record<string, string>
 }
@@ -32,8 +32,8 @@ export async function summarize(
   earlier: string | undefined,
   turns: readonly PastTurn[],
   { model, clock, signal }: { model: AnsweringModel; clock: Clock; signal: AbortSignal },
-): Promise<Written> {
-  const marks = new Marks()
+): Promise<WrittenSummary> {
+  const marks = new QuoteMarks()
   const messages: ChatMessage[] = [
     { role: 'system', content: promptFor(model, marks) },
     { role: 'user', content: marks.around('conversation', inputOf(earlier, turns, model)) },
@@ -41,7 +41,7 @@ export async function summarize(
   const maxTokens = Math.min(model.maxTokens, answerTokensMax)
   const ask = (until: AbortSignal) => model.chat.complete(messages, { maxTokens, signal: until })
   signal.throwIfAborted()
-  const { text, ...spent } = await within(clock, timeoutMs, ask, signal)
+  const { text, ...spent } = await withTimeout(clock, timeoutMs, ask, signal)
   if (text.trim() === '') throw new Error('the model gave an empty summary')
   const { promptTokens, completionTokens, costUsd } = spent
   return {
@@ -56,7 +56,7 @@ export async function summarize(
   }
 }
 
-function promptFor(model: AnsweringModel, marks: Marks): string {
+function promptFor(model: AnsweringModel, marks: QuoteMarks): string {
   const words = Math.floor(summaryBytesFor(model) / 8)
   return `You summarize the earlier part of a conversation, so that it can go on without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
 }
@@ -69,7 +69,9 @@ function inputOf(earlier: string | undefined, turns: readonly PastTurn[], model:
   ]
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
   const room = share.input * model.contextTokens * bytesPerToken
-  return texts.map(text => cut(text, Math.floor(text.length * Math.min(1, room / bytes)))).join('\n\n')
+  return texts
+    .map(text => truncateText(text, Math.floor(text.length * Math.min(1, room / bytes))))
+    .join('\n\n')
 }
 
 /** Returns undefined for tool results, because the answer contains their outcome. */
@@ -83,20 +85,24 @@ export function listQuestions(
   earlier: string | undefined,
   turns: readonly PastTurn[],
   model: AnsweringModel,
-): Written {
+): WrittenSummary {
   const bytesMax = summaryBytesFor(model)
   const before = beginningOf(earlier ?? '', bytesMax / 2)
-  const questions = turns.map(({ rows }) => `- ${preview(oneLine(rows[0]!.content ?? ''), questionCharsMax)}`)
+  const questions = turns.map(
+    ({ rows }) => `- ${previewText(oneLine(rows[0]!.content ?? ''), questionCharsMax)}`,
+  )
   const room = bytesMax - Buffer.byteLength(`${before}\n\n${questionsHead}\n`)
   return {
-    text: [before, [questionsHead, ...newestWithin(questions, room)].join('\n')].filter(Boolean).join('\n\n'),
+    text: [before, [questionsHead, ...newestLinesWithin(questions, room)].join('\n')]
+      .filter(Boolean)
+      .join('\n\n'),
     metadata: { summary_by: 'rule' },
   }
 }
 
 const questionsHead = 'The user asked earlier:'
 
-function newestWithin(lines: readonly string[], bytesMax: number): readonly string[] {
+function newestLinesWithin(lines: readonly string[], bytesMax: number): readonly string[] {
   let left = bytesMax
   const last = lines.findLastIndex(line => {
     left -= Buffer.byteLength(line) + 1

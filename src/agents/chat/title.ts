@@ -1,4 +1,4 @@
-import { cut } from '../tools/result.ts'
+import { truncateText } from '../tools/tool-result.ts'
 
 /** Maximum length of a title from a question, in UTF-16 units. */
 const titleCharsMax = 80
@@ -15,7 +15,7 @@ export function titleFrom(question: string): string | null {
     .find(text => text !== '')
   if (line === undefined) return null
   if (line.length <= titleCharsMax) return line
-  const start = cut(line, titleCharsMax - 1)
+  const start = truncateText(line, titleCharsMax - 1)
   const end = line[start.length] === ' ' ? start.length : start.lastIndexOf(' ')
   // A text without spaces, such as Chinese or a URL, is cut at any character.
   return `${end > titleCharsMax / 2 ? start.slice(0, end) : start}…`

@@ -1,24 +1,25 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
-import type { InTurn } from '../../base/in-turn.ts'
+import type { KeyedQueue } from '../../base/keyed-queue.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ImageInput } from '../../contract/images.ts'
-import { type Changed, changeRow } from '../../storage/change.ts'
+import { changeRow, type RowChange } from '../../storage/change-row.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
-import type { ConversationPlace } from '../conversations.ts'
+import type { ConversationKey } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
-import { conversationNotFound, messageNotFound } from '../missing.ts'
+import { conversationNotFound, messageNotFound } from '../not-found.ts'
+import { requireRoomForVersion } from './current-version.ts'
 import type { ToolResponse } from './history.ts'
+import { switchVersion } from './switch-version.ts'
 import { titleFrom } from './title.ts'
-import { makeCurrent } from './versions.ts'
 
 /** Parts that all turns share. */
 export interface TranscriptParts {
   readonly rows: RowStore
   readonly clock: Clock
   /** Runs the writes to one conversation in sequence, so that they do not conflict. */
-  readonly writes: InTurn
+  readonly writes: KeyedQueue
 }
 
 /** State of the conversation when the turn begins. */
@@ -30,7 +31,7 @@ export interface TranscriptStart {
 }
 
 /** A row as it is said; the rest is added where it is written. */
-type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
+type TranscriptRow = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 
 /**
  * Writes the messages of one turn, in order.
@@ -38,13 +39,13 @@ type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
  * Another version of a question is stored separately until its answer is complete. Then it replaces the current
  * version.
  *
- * @see docs/decisions/message-versions.md
+ * @see docs/decisions/0031-message-versions.md
  */
 export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
-  readonly #writes: InTurn
-  readonly #place: ConversationPlace
+  readonly #writes: KeyedQueue
+  readonly #place: ConversationKey
   readonly #questionId: string | undefined
   #lastMs: number
   #user: MessageRow | undefined
@@ -52,7 +53,7 @@ export class Transcript {
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: TranscriptParts, place: ConversationPlace, start: TranscriptStart) {
+  constructor(parts: TranscriptParts, place: ConversationKey, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#writes = parts.writes
@@ -67,6 +68,7 @@ export class Transcript {
    *
    * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted in the meantime
+   * @throws validation_error        the question has the maximum number of versions
    */
   async user(content: string, isUntrusted: boolean, images: readonly ImageInput[] = []): Promise<MessageRow> {
     const questionId = this.#questionId
@@ -98,7 +100,7 @@ export class Transcript {
   }
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
-  async withdraw(): Promise<void> {
+  async removeQuestion(): Promise<void> {
     const key = this.#keyOf(this.#user!)
     const writes: Write[] = [
       { op: 'delete', table: this.#table, key },
@@ -144,7 +146,7 @@ export class Transcript {
     if (questionId === undefined) return this.failure(content, spoken)
     const answer = this.answerRow(content, spoken)
     const { messageId: versionId } = this.#user!
-    await this.#inTurn(() => makeCurrent(this.#rows, this.#place, { questionId, versionId, answer }))
+    await this.#inTurn(() => switchVersion(this.#rows, this.#place, { questionId, versionId, answer }))
     return answer
   }
 
@@ -162,7 +164,7 @@ export class Transcript {
     return this.#questionId === undefined ? tables.messages : tables.messageVersions
   }
 
-  #row(said: Said): MessageRow {
+  #row(said: TranscriptRow): MessageRow {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
     const { workspaceId, conversationId } = this.#place
     const messageTs = new Date(this.#lastMs).toISOString()
@@ -174,7 +176,7 @@ export class Transcript {
   }
 
   /** Stores a message after the question, which is outside the conversation once another version is current. */
-  async #follow(said: Said, isUntrusted = false): Promise<MessageRow> {
+  async #follow(said: TranscriptRow, isUntrusted = false): Promise<MessageRow> {
     const row = this.#row(said)
     const key = this.#keyOf(this.#user!)
     await this.#write(row, [{ op: 'require', table: this.#table, key }], isUntrusted)
@@ -194,15 +196,18 @@ export class Transcript {
     const writes: Write[] = [...also, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
-    const change = (conversation: ConversationRow) =>
-      isVersion
-        ? conversation
-        : {
-            ...conversation,
-            title: conversation.title ?? (row === user ? this.#title : null),
-            lastActivityAt: row.messageTs,
-            ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
-          }
+    const change = async (conversation: ConversationRow) => {
+      if (!isVersion)
+        return {
+          ...conversation,
+          title: conversation.title ?? (row === user ? this.#title : null),
+          lastActivityAt: row.messageTs,
+          ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
+        }
+      // Counted between reading and writing the conversation, so that turns at the same time cannot exceed the maximum.
+      if (row === user) await requireRoomForVersion(this.#rows, this.#place, this.#questionId!)
+      return conversation
+    }
     const changed = await this.#change(change, writes)
     if ('row' in changed) return
     if ('absent' in changed) throw conversationNotFound(this.#place.conversationId)
@@ -211,9 +216,9 @@ export class Transcript {
 
   /** Changes the conversation, with further writes in one unit, after all writes that were begun before. */
   #change(
-    change: (conversation: ConversationRow) => ConversationRow,
+    change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
-  ): Promise<Changed<ConversationRow>> {
+  ): Promise<RowChange<ConversationRow>> {
     const { workspaceId, conversationId } = this.#place
     const key = [workspaceId, conversationId]
     return this.#inTurn(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))

@@ -3,22 +3,22 @@ import type { TurnEvent } from '../../contract/chat.ts'
 import type { ServerEvent } from '../../contract/route.ts'
 
 /**
- * What a turn tells, for one reader. When the reader goes away, what the turn waits for is called off at once: the
- * `return` of a generator alone would wait for it.
+ * Streams the events of a turn to one reader. When the reader leaves, pending work of the turn is cancelled at once;
+ * the `return` of a generator would wait for it.
  */
 export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   readonly #events: AsyncGenerator<TurnEvent, void, undefined>
   readonly #leave: AbortController
-  readonly #letGo: () => void
+  readonly #unlink: () => void
 
   /**
-   * @param gone   fires when the reader goes away
-   * @param leave  calls the turn off
+   * @param gone   fires when the reader leaves
+   * @param leave  cancels the turn
    */
   constructor(events: AsyncGenerator<TurnEvent, void, undefined>, gone: AbortSignal, leave: AbortController) {
     this.#events = events
     this.#leave = leave
-    this.#letGo = abortWith(leave, gone)
+    this.#unlink = abortWith(leave, gone)
   }
 
   [Symbol.asyncIterator](): this {
@@ -26,13 +26,20 @@ export class TurnStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    const { done, value } = await this.#events.next()
-    return done ? { done, value: undefined } : { done: false, value: { id: '', ...value } }
+    let isOver = true
+    try {
+      const { done, value } = await this.#events.next()
+      isOver = Boolean(done)
+      return done ? { done, value: undefined } : { done: false, value: { id: '', ...value } }
+    } finally {
+      // The model can still be answering a question that was not stored.
+      if (isOver) this.#leave.abort()
+    }
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
     this.#leave.abort()
-    this.#letGo()
+    this.#unlink()
     await this.#events.return()
     return { done: true, value: undefined }
   }

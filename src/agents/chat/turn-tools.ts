@@ -3,12 +3,12 @@ import type { Agent, ToolPermission } from '../../contract/agents.ts'
 import type { Approval, Citation, ToolCall } from '../../contract/chat.ts'
 import type { ToolSpec } from '../../models/chat/completion.ts'
 import type { ConversationRow } from '../../storage/tables.ts'
-import { narrowed } from '../tools/narrow.ts'
+import { narrowTools } from '../tools/narrow-tools.ts'
 import { permissionFor } from '../tools/permission.ts'
-import type { ToolGate } from '../tools/run.ts'
-import { specOf } from '../tools/spec.ts'
-import type { Passage, Tool, ToolContext, ToolResult } from '../tools/tool.ts'
-import { type Approvals, approvedBy, type Question } from './approvals.ts'
+import type { Tool, ToolContext, ToolPassage, ToolResult } from '../tools/tool.ts'
+import type { ToolGate } from '../tools/tool-gate.ts'
+import { toToolSpec } from '../tools/tool-spec.ts'
+import { type ApprovalRequest, type Approvals, approvedTools } from './approvals.ts'
 import type { Citations } from './citations.ts'
 
 /** Tools whose passages ground an answer. @see docs/agents.md#citations */
@@ -16,7 +16,7 @@ const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
 /** Tools whose passages can be cited. */
 const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])
 
-/** What a turn decides by about its tools, and what runs them. */
+/** Dependencies and conditions of the tools of a turn. */
 export interface TurnToolsParts {
   readonly gate: ToolGate
   readonly approvals: Approvals
@@ -28,20 +28,20 @@ export interface TurnToolsParts {
   readonly log: Log
   readonly context: Omit<ToolContext, 'signal' | 'cite'>
   readonly citations: Citations
-  /** The sender answers questions. */
+  /** True if the sender can approve tool calls. */
   readonly isAsked: boolean
   /** True if the messages to the model can derive from text of documents or tools. */
   readonly hasRead: boolean
 }
 
-/** What a call came to, and the passages that it found. */
-export interface Served extends ToolResult {
+/** Result of a tool call, with the passages that it found. */
+export interface TurnToolResult extends ToolResult {
   readonly passages: readonly Citation[]
-  /** Those that ground the answer. */
-  readonly found: readonly Passage[]
+  /** Passages that ground the answer. */
+  readonly found: readonly ToolPassage[]
 }
 
-/** The tools of one turn: what the model is told of them, whether one may run, and its running. */
+/** Tools of one turn: describes them to the model, checks permissions, and runs calls. */
 export class TurnTools {
   readonly #parts: TurnToolsParts
   readonly #tools: ReadonlyMap<string, Tool>
@@ -55,10 +55,10 @@ export class TurnTools {
   constructor(parts: TurnToolsParts) {
     this.#parts = parts
     this.#hasRead = parts.hasRead
-    this.#approved = approvedBy(parts.conversation, parts.context.caller.auth)
+    this.#approved = approvedTools(parts.conversation, parts.context.caller.auth)
     this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
-    const kept = narrowed(parts.tools, parts.question)
-    this.specs = kept.map(specOf)
+    const kept = narrowTools(parts.tools, parts.question)
+    this.specs = kept.map(toToolSpec)
     this.leftOut = parts.tools.length - kept.length
     if (this.leftOut > 0) this.#reportLeftOut()
   }
@@ -90,28 +90,28 @@ export class TurnTools {
     return this.specs.some(({ name }) => citingTools.has(name))
   }
 
-  /** What the sender has to be asked before a call runs; nothing where the call needs no answer, or nobody gives one. */
-  questionOn(call: ToolCall, signal: AbortSignal): Question | undefined {
+  /** Creates the approval request for a call; undefined if the call needs none, or the sender cannot answer. */
+  questionOn(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
     const { isAsked, approvals, conversation, context } = this.#parts
     const tool = this.#tools.get(call.name)
     if (!tool || !isAsked || this.#permissionOf(tool) !== 'ask') return undefined
-    return approvals.ask({ conversation, tool }, context.caller.auth, signal)
+    return approvals.request({ conversation, tool }, context.caller.auth, signal)
   }
 
   /**
-   * Run a call, or say why it may not run.
+   * Runs a call, or returns a result with the reason why it may not run.
    *
-   * @param decision  what the sender said, where it was asked
+   * @param decision  decision of the sender, if it was requested
    */
   async run(
     call: ToolCall,
     decision: Approval['decision'] | undefined,
     signal: AbortSignal,
-  ): Promise<Served> {
+  ): Promise<TurnToolResult> {
     const { gate, agent, context, citations } = this.#parts
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
-    const cite = (passage: Passage) => {
+    const cite = (passage: ToolPassage) => {
       const number = citations.numberOf(passage)
       passages.push({ ...passage, number })
       return number
@@ -130,12 +130,12 @@ export class TurnTools {
     if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined
     return decision === 'never'
       ? 'the person did not approve it'
-      : 'it needs an approval that nobody can give here'
+      : 'it needs an approval, which this client cannot request'
   }
 
   /**
-   * Without a rule of the agent, a tool that reaches out of the runtime needs an approval once the agent has read text
-   * of others. If the sender cannot approve calls, the call is denied.
+   * Returns the permission of a tool. Without a rule of the agent, a tool with external effects needs an approval once
+   * the agent has read text of documents or tools. If the sender cannot approve calls, the call is denied.
    */
   #permissionOf(tool: Tool): ToolPermission {
     const { agent } = this.#parts

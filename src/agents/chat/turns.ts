@@ -1,47 +1,56 @@
 import type { Caller } from '../../access/caller.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
-import { InTurn } from '../../base/in-turn.ts'
+import { KeyedQueue } from '../../base/keyed-queue.ts'
 import type { Log } from '../../base/log.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ServerEvent } from '../../contract/route.ts'
-import { samplingOf } from '../../models/chat/sampling.ts'
-import { ProviderFailure } from '../../models/provider/failure.ts'
+import { toSamplingSettings } from '../../models/chat/sampling.ts'
+import { ProviderFailure } from '../../models/provider/provider-failure.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
-import type { ConversationPlace, Conversations } from '../conversations.ts'
-import { agentNotFound } from '../missing.ts'
-import { bytesPerToken, tokensIn } from '../tokens.ts'
-import { type AttachedText, type AttachmentReader, attachmentTool } from '../tools/attachments.ts'
-import type { ToolOffer } from '../tools/remote.ts'
-import type { ToolGate } from '../tools/run.ts'
-import type { Tool } from '../tools/tool.ts'
-import { Approvals } from './approvals.ts'
-import { type AttachedPrompt, attachedPrompt } from './attached.ts'
-import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './budget.ts'
-import { Citations } from './citations.ts'
-import type { Compactions } from './compaction.ts'
-import { DetachedTurns } from './detached.ts'
-import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
-import { type History, openHistory } from './history.ts'
-import { type AnsweringModel, type ChatSource, modelFor } from './model.ts'
+import type { ConversationKey, Conversations } from '../conversations.ts'
+import { bytesPerToken, estimateTokens } from '../estimate-tokens.ts'
+import { agentNotFound } from '../not-found.ts'
 import {
-  calledOff,
-  draining,
+  type AttachmentIndex,
+  type AttachmentReader,
+  createAttachmentTool,
+} from '../tools/attachment-reader.ts'
+import type { ToolOffer } from '../tools/remote-tools.ts'
+import type { Tool } from '../tools/tool.ts'
+import type { ToolGate } from '../tools/tool-gate.ts'
+import { AgentTurn, type TurnOutcome } from './agent-turn.ts'
+import { type AnsweringModel, type ChatModelSource, openAnsweringModel } from './answering-model.ts'
+import { Approvals } from './approvals.ts'
+import { type AttachedPrompt, buildAttachedPrompt } from './attached-prompt.ts'
+import { Citations } from './citations.ts'
+import type { Compactions } from './compactions.ts'
+import { type CurrentVersion, readReplacedVersion } from './current-version.ts'
+import { DetachedTurns } from './detached-turns.ts'
+import {
+  type Grounding,
+  notSearchedGrounding,
+  type RetrievePassages,
+  retrieveGrounding,
+} from './grounding.ts'
+import { type History, openHistory } from './history.ts'
+import {
+  drainingError,
   ignoreProviderFailure,
-  type Opened,
-  pairOf,
-  toldFrom,
-  unlessOfModel,
-} from './opened.ts'
-import { bytesOf, type PastImages, requireImageSupport } from './past-images.ts'
-import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
-import { type CurrentVersion, readReplaced } from './replaced.ts'
+  messagePairOf,
+  type OpenedTurn,
+  requireModelError,
+  turnEventsOf,
+  untilCallerLeaves,
+} from './opened-turn.ts'
+import { type PastImages, requireImageSupport, totalBytes } from './past-images.ts'
+import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './request-budget.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
+import { type NamedBase, QuoteMarks, summaryPrompt, systemPrompt } from './system-prompt.ts'
 import { Transcript } from './transcript.ts'
-import { Turn, type TurnOutcome } from './turn.ts'
 import { TurnStream } from './turn-stream.ts'
 import { TurnTools, type TurnToolsParts } from './turn-tools.ts'
 
@@ -49,22 +58,22 @@ export interface TurnsParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
-  readonly models: ChatSource
+  readonly models: ChatModelSource
   readonly conversations: Pick<Conversations, 'get'>
   readonly attachments: Pick<AttachmentReader, 'read'>
   readonly pastImages: Pick<PastImages, 'add'>
-  /** What an agent without words of its own is told; null is the usual. */
+  /** System prompt of agents that have none; null for the built-in default. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
   readonly toolsOf: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
-  /** The knowledge bases of a workspace that some ids name; all of it where none are named. */
+  /** Returns the knowledge bases with the given IDs; all of the workspace if no ID is given. */
   readonly basesOf: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
-  readonly retrieve: Retrieve
-  /** Of one knowledge base, where they are found before the model is asked. */
+  readonly retrieve: RetrievePassages
+  /** Maximum passages of one knowledge base in the prompt of a model without tools. */
   readonly passagesPerBase: number
   readonly compactions: Pick<Compactions, 'begin' | 'giveWay'>
-  /** Is told of each turn that is over. */
-  readonly answered: (provider: string, outcome: TurnOutcome) => void
+  /** Called after each turn, for the metrics. */
+  readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
   /** Set if the request carries the conversation. */
   readonly carried?: CarriedContext
 }
@@ -73,22 +82,22 @@ export interface TurnsParts {
 export interface CarriedContext {
   /** Instructions that the sender adds to the prompt of the agent. */
   readonly instructions: string | null
-  /** Earlier answers may hold text of documents or tools. */
+  /** True if earlier answers may contain text of documents or tools. */
   readonly hasRead: boolean
 }
 
 /** Caller of a turn. */
 type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
 
-/** What a turn takes place in. */
-interface Setting {
+/** Agent, conversation, model and limits of a turn. */
+interface TurnSetting {
   readonly agent: Agent
   readonly conversation: ConversationRow
   readonly caller: TurnCaller
   readonly citations: Citations
-  readonly marks: Marks
+  readonly marks: QuoteMarks
   readonly bases: readonly NamedBase[]
-  readonly attached: readonly AttachedText[]
+  readonly attached: readonly AttachmentIndex[]
   readonly model: AnsweringModel
   /** Maximum tokens of the passages of one search. */
   readonly passageTokens: number
@@ -97,8 +106,8 @@ interface Setting {
 
 const nothingInBases = 'Nothing was found in the knowledge bases for the question.'
 
-/** What the prompt says of attachments, and of a search. */
-interface Told {
+/** Parts of the prompt about attachments and search results. */
+interface PromptContext {
   readonly attached: AttachedPrompt
   readonly grounding: Grounding
 }
@@ -106,17 +115,17 @@ interface Told {
 /** The question, and what its tools may do. */
 type TurnTerms = Pick<TurnToolsParts, 'isAsked' | 'hasRead' | 'question'>
 
-interface Asked {
-  readonly place: ConversationPlace
+interface TurnRequest {
+  readonly place: ConversationKey
   readonly body: MessageSend
   readonly caller: TurnCaller
   readonly isWhole: boolean
-  /** Passages are found before the model is asked, which is given no tools. */
+  /** True to put passages into the prompt, and to send no tools. */
   readonly isGrounded?: boolean
 }
 
 /** An answer, and the chunks that it could rest on. */
-export interface Reply {
+export interface AgentReply {
   readonly message: Message
   readonly contextChunkIds: readonly string[]
 }
@@ -126,7 +135,7 @@ export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
   readonly #detached: DetachedTurns
-  readonly #writes = new InTurn()
+  readonly #writes = new KeyedQueue()
 
   constructor(parts: TurnsParts) {
     this.#parts = parts
@@ -135,60 +144,62 @@ export class Turns {
   }
 
   /**
-   * Ask, and wait for the answer. A tool that would have to be approved is denied. When the runtime drains, the answer
-   * is what was said by then.
+   * Sends a message and waits for the answer. Tools that need an approval are denied. When the runtime drains, the
+   * answer is partial.
    *
    * @throws workspace_not_found, conversation_not_found, agent_not_found, chat_message_not_found
    * @throws chat_disabled, llm_service_not_found, llm_provider_unsupported, llm_credential_missing
    * @throws llm_model_not_chat, llm_model_unavailable, llm_model_no_images
    */
-  async send(place: ConversationPlace, body: MessageSend, caller: Caller): Promise<MessagePair> {
+  async send(place: ConversationKey, body: MessageSend, caller: Caller): Promise<MessagePair> {
     return this.#whole({ place, body: { ...body, approvals: false }, caller })
   }
 
   /**
-   * Ask for one answer to what is found for the question: no tool is called.
+   * Sends a message and returns an answer from retrieved passages. No tool is called.
    *
    * @throws what `send` throws, and what a search throws
-   * @throws draining  it was called off; the question is kept
+   * @throws draining  the turn was cancelled; the question is stored
    * @see docs/mcp.md#the-tools
    */
-  async reply(place: ConversationPlace, content: string, caller: Caller): Promise<Reply> {
+  async reply(place: ConversationKey, content: string, caller: Caller): Promise<AgentReply> {
     const { assistant } = await this.#whole({
       place,
       body: { content, approvals: false, detached: false },
       caller,
       isGrounded: true,
     })
-    if (assistant.metadata.interrupted) throw draining()
+    if (assistant.metadata.interrupted) throw drainingError()
     const ids = assistant.metadata.context_document_ids ?? ''
     return { message: assistant, contextChunkIds: ids.split(',').filter(Boolean) }
   }
 
   /**
-   * Ask, and read the answer as it is made. Unless it is detached, the turn ends when its reader leaves.
+   * Sends a message and streams the answer. Unless it is detached, the turn ends when its reader leaves.
    *
-   * @throws what `send` throws, but for what stands in the way of the model, which is a `stream-error`
+   * @throws the errors of `send`; those of the model become a `stream-error` event
    * @throws rate_limited  too many detached turns are running
    */
   async stream(
-    place: ConversationPlace,
+    place: ConversationKey,
     body: MessageSend,
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
     const leave = new AbortController()
     const { signal } = leave
     if (!body.detached) {
-      const opened = await this.#open({ place, body, caller, isWhole: false }, signal).catch(unlessOfModel)
-      return new TurnStream(toldFrom(opened), caller.signal, leave)
+      const opened = await this.#open({ place, body, caller, isWhole: false }, signal).catch(
+        requireModelError,
+      )
+      return new TurnStream(turnEventsOf(opened), caller.signal, leave)
     }
     const { auth, visibility, requestId } = caller
     const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
-    const open = async () => toldFrom(await this.#open(asked, signal).catch(unlessOfModel))
+    const open = async () => turnEventsOf(await this.#open(asked, signal).catch(requireModelError))
     return this.#detached.start({
       place,
       sender: caller,
-      imageBytes: bytesOf(body.images ?? []),
+      imageBytes: totalBytes(body.images ?? []),
       leave,
       open,
     })
@@ -199,7 +210,7 @@ export class Turns {
    *
    * @throws workspace_not_found, conversation_not_found, not_found
    */
-  async attach(place: ConversationPlace, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
+  async attach(place: ConversationKey, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
     await this.#parts.conversations.get(place, auth)
     return this.#detached.read(place, auth)
   }
@@ -209,7 +220,7 @@ export class Turns {
    *
    * @throws workspace_not_found, conversation_not_found, not_found
    */
-  async stop(place: ConversationPlace, auth: AuthContext): Promise<void> {
+  async stop(place: ConversationKey, auth: AuthContext): Promise<void> {
     await this.#parts.conversations.get(place, auth)
     await this.#detached.stop(place, auth)
   }
@@ -221,7 +232,7 @@ export class Turns {
 
   /** @throws workspace_not_found, conversation_not_found, not_found */
   async decide(
-    place: ConversationPlace & { approvalId: string },
+    place: ConversationKey & { approvalId: string },
     { decision }: Approval,
     caller: Caller,
   ): Promise<Approval & { approvalId: string }> {
@@ -230,22 +241,22 @@ export class Turns {
     return { approvalId: place.approvalId, decision }
   }
 
-  #whole(asked: Omit<Asked, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
-    return calledOff(asked.caller, async signal =>
-      pairOf(await this.#open({ ...asked, isWhole: true }, signal), signal),
+  #whole(asked: Omit<TurnRequest, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
+    return untilCallerLeaves(asked.caller, async signal =>
+      messagePairOf(await this.#open({ ...asked, isWhole: true }, signal), signal),
     )
   }
 
-  async #open(asked: Asked, signal: AbortSignal): Promise<Opened> {
+  async #open(asked: TurnRequest, signal: AbortSignal): Promise<OpenedTurn> {
     const { place, body, caller, isWhole } = asked
-    const marks = new Marks()
+    const marks = new QuoteMarks()
     const { images = [] } = body
     const { past, replaced, ...stored } = await this.#stored(asked)
     const offered = await this.#offered({ ...stored, caller }, body.llmServiceId, signal)
     const { model, bases, attached } = offered
     const { tools, signInTo } = offered.offer
     requireImageSupport(model, images)
-    // A model on this machine mostly answers one request at a time.
+    // A local model usually answers one request at a time.
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
@@ -272,7 +283,7 @@ export class Turns {
         attached.length > 0,
       question: body.content,
     }
-    const turn = new Turn({
+    const turn = new AgentTurn({
       ...this.#parts,
       ...setting,
       ...(isGrounded
@@ -281,7 +292,7 @@ export class Turns {
       withoutTools: () => this.#grounded(setting, terms, history),
       sampling: {
         ...model.sampling,
-        ...samplingOf(stored.agent),
+        ...toSamplingSettings(stored.agent),
         ...(body.temperature !== undefined && { temperature: body.temperature }),
       },
       transcript: new Transcript({ ...this.#parts, writes: this.#writes }, place, {
@@ -298,20 +309,21 @@ export class Turns {
       signInTo: signInTo.map(({ label }) => label),
       isWhole,
       count: outcome => {
-        this.#parts.answered(model.provider, outcome)
+        this.#parts.onTurnEnd(model.provider, outcome)
         if (outcome === 'ok') this.#parts.compactions.begin({ ...place, model, hasTools })
       },
-      tell: error => this.#tell(place, caller, error),
+      report: error => this.#reportFailure(place, caller, error),
     })
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
 
-  /** What a turn begins with; read at once, as each reading is a way to the store and back. */
-  async #stored({ place, body, caller }: Asked) {
+  /** Reads the stored inputs of a turn concurrently, because each read is a round trip to the store. */
+  async #stored({ place, body, caller }: TurnRequest) {
     const { rows, conversations } = this.#parts
-    // Who may not see the conversation learns nothing of its messages.
+    // A caller that cannot see the conversation must learn nothing about its messages.
     if (body.replaces !== undefined) await conversations.get(place, caller.auth)
-    const replaced = body.replaces === undefined ? undefined : await readReplaced(rows, place, body.replaces)
+    const replaced =
+      body.replaces === undefined ? undefined : await readReplacedVersion(rows, place, body.replaces)
     const [conversation, agent, past] = await Promise.all([
       conversations.get(place, caller.auth),
       rows.get(tables.agents, [place.workspaceId, place.agentId]),
@@ -321,59 +333,65 @@ export class Turns {
     return { conversation, agent: agent.row, past, replaced }
   }
 
-  /** The model that is asked, and what it is given to answer with. */
+  /** Opens the model of a turn and its tools. */
   async #offered(
-    { agent, conversation, caller }: Pick<Setting, 'agent' | 'conversation' | 'caller'>,
+    { agent, conversation, caller }: Pick<TurnSetting, 'agent' | 'conversation' | 'caller'>,
     llmServiceId: MessageSend['llmServiceId'],
     signal: AbortSignal,
   ) {
     const { workspaceId } = agent
     const [model, bases, offer, attached] = await Promise.all([
-      modelFor(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
-      this.#parts.basesOf(workspaceId, boundTo(conversation, agent)),
+      openAnsweringModel(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
+      this.#parts.basesOf(workspaceId, knowledgeBasesFor(conversation, agent)),
       this.#parts.toolsOf(agent, caller.auth, signal),
       this.#parts.attachments.read(conversation),
     ])
     return { model, bases, offer, attached }
   }
 
-  /** A turn of a model that searches by itself, with tools. */
-  async #equipped(setting: Setting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
+  /** Prepares a turn in which the model searches with tools. */
+  async #equipped(setting: TurnSetting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
     const { attached } = setting
-    const offered = attached.length > 0 && tools.length > 0 ? [...tools, attachmentTool(attached)] : tools
+    const offered =
+      attached.length > 0 && tools.length > 0 ? [...tools, createAttachmentTool(attached)] : tools
     const turnTools = this.#turnTools(setting, offered, terms)
     const prompt = await this.#attach(setting, turnTools, terms.question, history)
-    return this.#prepared(setting, turnTools, { attached: prompt, grounding: notSearched }, history)
+    return this.#prepared(setting, turnTools, { attached: prompt, grounding: notSearchedGrounding }, history)
   }
 
-  /** A turn of a model that is given passages, and no tools. */
-  async #grounded(setting: Setting, terms: TurnTerms, history: History) {
+  /** Prepares a turn with passages in the prompt and without tools. */
+  async #grounded(setting: TurnSetting, terms: TurnTerms, history: History) {
     const turnTools = this.#turnTools(setting, [], terms)
     const attached = await this.#attach(setting, turnTools, terms.question, history)
     const grounding = await this.#ground(setting, terms.question, history, attached)
     return this.#prepared(setting, turnTools, { attached, grounding }, history)
   }
 
-  #prepared(setting: Setting, turnTools: TurnTools, told: Told, history: History) {
-    const { attached, grounding } = told
-    const system = this.#system(setting, turnTools, told, history.summary)
+  #prepared(setting: TurnSetting, turnTools: TurnTools, promptContext: PromptContext, history: History) {
+    const { attached, grounding } = promptContext
+    const system = this.#system(setting, turnTools, promptContext, history.summary)
     const found = [...attached.found, ...grounding.found]
     const sendsText = attached.text !== '' || grounding.found.length > 0
     return { turnTools, system, found, sendsText, searchQuery: grounding.query }
   }
 
-  #attach(setting: Setting, { specs }: TurnTools, question: string, past: History): Promise<AttachedPrompt> {
+  #attach(
+    setting: TurnSetting,
+    { specs }: TurnTools,
+    question: string,
+    past: History,
+  ): Promise<AttachedPrompt> {
     const { model, bases, attached, passageTokens } = setting
     const query = searchQuery(question, lastQuery(past.turns)) ?? ''
     const isShared = specs.length > 0 || bases.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
-    const taken = tokensIn(JSON.stringify(specs)) + tokensIn(question)
+    const taken = estimateTokens(JSON.stringify(specs)) + estimateTokens(question)
     const tokens = attachmentTokensFor({ passageTokens, isShared, left: promptTokens - taken })
-    return attachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, setting)
+    return buildAttachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, setting)
   }
 
   #turnTools(
-    { agent, conversation, caller, citations, passageTokens }: Setting,
+    { agent, conversation, caller, citations, passageTokens }: TurnSetting,
     tools: readonly Tool[],
     terms: TurnTerms,
   ): TurnTools {
@@ -386,12 +404,17 @@ export class Turns {
       conversation,
       citations,
       tools,
-      context: { workspaceId, caller, knowledgeBaseIds: boundTo(conversation, agent), passageTokens },
+      context: {
+        workspaceId,
+        caller,
+        knowledgeBaseIds: knowledgeBasesFor(conversation, agent),
+        passageTokens,
+      },
     })
   }
 
   async #ground(
-    { agent, bases, ...setting }: Setting,
+    { agent, bases, ...setting }: TurnSetting,
     question: string,
     past: History,
     attached: AttachedPrompt,
@@ -401,7 +424,7 @@ export class Turns {
     const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
     const passageTokens = setting.passageTokens - Math.ceil(attached.bytes / bytesPerToken)
     const query = searchQuery(question, lastQuery(past.turns))
-    const grounding = await ground(
+    const grounding = await retrieveGrounding(
       { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
       { ...setting, retrieve },
     )
@@ -409,18 +432,18 @@ export class Turns {
     return isAlone ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
-  /** What the model is told first. */
+  /** Returns the system prompt of a turn. */
   #system(
-    { agent, bases, marks }: Setting,
+    { agent, bases, marks }: TurnSetting,
     turnTools: TurnTools,
-    { attached, grounding }: Told,
+    { attached, grounding }: PromptContext,
     summary: History['summary'],
   ): string {
     const prompt = systemPrompt({
-      own: agent.systemPrompt,
-      usual: this.#parts.systemPrompt,
+      agentPrompt: agent.systemPrompt,
+      configuredPrompt: this.#parts.systemPrompt,
       added: this.#parts.carried?.instructions ?? null,
-      search: grounding === notSearched ? (turnTools.searches ? 'tool' : 'none') : 'told',
+      search: grounding === notSearchedGrounding ? (turnTools.searches ? 'tool' : 'none') : 'told',
       cites: turnTools.cites || attached.text !== '' || grounding.found.length > 0,
       bases: turnTools.cites ? bases : [],
       marks,
@@ -429,7 +452,7 @@ export class Turns {
     return [prompt, earlier, attached.text, grounding.text].filter(Boolean).join('\n\n')
   }
 
-  #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: TurnCaller, error: unknown): void {
+  #reportFailure({ workspaceId, agentId }: ConversationKey, { requestId }: TurnCaller, error: unknown): void {
     const place = { requestId, workspaceId, agentId }
     if (error instanceof ProviderFailure) {
       const { kind, providerStatus } = error.facts
@@ -443,7 +466,7 @@ function hasReadBefore({ untrustedSince }: ConversationRow, replaced: CurrentVer
   return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }
 
-/** What a conversation is about, else what its agent is for. */
-function boundTo(conversation: ConversationRow, agent: Agent): readonly string[] {
+/** Returns the knowledge bases of a conversation; those of its agent if it has none. */
+function knowledgeBasesFor(conversation: ConversationRow, agent: Agent): readonly string[] {
   return conversation.knowledgeBaseIds.length > 0 ? conversation.knowledgeBaseIds : agent.knowledgeBaseIds
 }

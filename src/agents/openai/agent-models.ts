@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import type { ModelList } from '../../contract/openai.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
-import { agentNotFound } from '../missing.ts'
+import { agentNotFound } from '../not-found.ts'
 
 const pageSize = 200
 /** Maximum length of one page as JSON, because prompts of agents can be long. */

@@ -1,5 +1,5 @@
 import type { Caller, Handlers } from '../../access/caller.ts'
-import { requireWorkspace } from '../../access/workspace.ts'
+import { requireWorkspace } from '../../access/require-workspace.ts'
 import { newId } from '../../base/id.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { MessageSend } from '../../contract/chat.ts'
@@ -8,22 +8,22 @@ import type { ChatCompletion, CompletionCreate, openai } from '../../contract/op
 import type { ServerEvent } from '../../contract/route.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import type { ConversationRow, MessageRow } from '../../storage/tables.ts'
-import type { ChatSource } from '../chat/model.ts'
-import { draining } from '../chat/opened.ts'
+import type { ChatModelSource } from '../chat/answering-model.ts'
+import { drainingError } from '../chat/opened-turn.ts'
 import { Turns, type TurnsParts } from '../chat/turns.ts'
-import type { ConversationPlace } from '../conversations.ts'
+import { conversationVisibility } from '../conversation-visibility.ts'
+import type { ConversationKey } from '../conversations.ts'
 import { emptyFields, imageRows, imagesField } from '../messages.ts'
-import { sightOf } from '../sight.ts'
 import { agentOfModel, listModels } from './agent-models.ts'
-import { Chunks, type CompletionIdentity, completionOf } from './answer.ts'
-import { ChunkStream } from './chunk-stream.ts'
-import { type CompletionRequest, readRequest } from './request.ts'
+import { CompletionChunks, type CompletionIdentity, toChatCompletion } from './chat-completion.ts'
+import { type CompletionRequest, parseCompletionRequest } from './completion-request.ts'
+import { CompletionStream } from './completion-stream.ts'
 import { type CarriedMessage, RequestConversation } from './request-conversation.ts'
 
 /** A conversation of a request, with the agent and model that answer. */
 interface OpenedConversation {
   readonly turns: Turns
-  readonly place: ConversationPlace
+  readonly place: ConversationKey
   readonly send: MessageSend
   readonly identity: CompletionIdentity
 }
@@ -40,8 +40,8 @@ export class Completions {
   async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
     const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
     const { assistant } = await turns.send(place, send, caller)
-    if (assistant.metadata.interrupted) throw draining()
-    return completionOf(identity, assistant)
+    if (assistant.metadata.interrupted) throw drainingError()
+    return toChatCompletion(identity, assistant)
   }
 
   /** @throws the errors of a message to an agent, chat_answer_failed, before the model begins to answer */
@@ -51,8 +51,8 @@ export class Completions {
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
     const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
-    const chunks = new Chunks(identity, body.stream_options?.include_usage ?? false)
-    const stream = new ChunkStream(await turns.stream(place, send, caller), chunks)
+    const chunks = new CompletionChunks(identity, body.stream_options?.include_usage ?? false)
+    const stream = new CompletionStream(await turns.stream(place, send, caller), chunks)
     const { requestId } = caller
     const end = () =>
       stream.return().catch(error => this.parts.log.error({ requestId, error }, 'a completion did not end'))
@@ -67,9 +67,9 @@ export class Completions {
 
   async #open(workspaceId: string, body: CompletionCreate, { auth }: Caller): Promise<OpenedConversation> {
     const { rows, models } = this.parts
-    const request = readRequest(body)
+    const request = parseCompletionRequest(body)
     // As for a new conversation: with row-level access, only a principal can have one.
-    if (sightOf(await requireWorkspace(rows, workspaceId), auth).of === 'nobody')
+    if (conversationVisibility(await requireWorkspace(rows, workspaceId), auth).of === 'none')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
     const agent = await agentOfModel(rows, workspaceId, body.model)
     const created = this.parts.clock.now()
@@ -80,7 +80,7 @@ export class Completions {
       conversations: { get: async () => conversation },
       // The client decides which messages it sends again.
       compactions: { begin: () => {}, giveWay: () => {} },
-      models: request.maxTokens === undefined ? models : limited(models, request.maxTokens),
+      models: request.maxTokens === undefined ? models : withTokenLimit(models, request.maxTokens),
       carried: {
         instructions: request.instructions,
         hasRead: request.earlier.some(({ role }) => role === 'assistant'),
@@ -137,7 +137,7 @@ function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRo
 }
 
 /** Returns the chat models with answers limited to `maxTokens`. */
-function limited(models: ChatSource, maxTokens: number): ChatSource {
+function withTokenLimit(models: ChatModelSource, maxTokens: number): ChatModelSource {
   const limit = <M extends { readonly maxTokens: number }>(model: M): M => ({
     ...model,
     maxTokens: Math.min(model.maxTokens, maxTokens),

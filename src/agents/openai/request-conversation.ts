@@ -1,4 +1,12 @@
-import type { ListQuery, Outcome, RowStore, Stored, Table, Value, Write } from '../../storage/rows.ts'
+import type {
+  ColumnValue,
+  ListQuery,
+  RowStore,
+  RowTable,
+  Stored,
+  Write,
+  WriteOutcome,
+} from '../../storage/rows.ts'
 import { type ConversationRow, type MessageImageRow, type MessageRow, tables } from '../../storage/tables.ts'
 
 const ownTables: ReadonlySet<string> = new Set([
@@ -31,14 +39,17 @@ export class RequestConversation implements RowStore {
     this.#images = messages.flatMap(({ images }) => images)
   }
 
-  async get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined> {
+  async get<Row extends object>(
+    table: RowTable<Row>,
+    key: readonly ColumnValue[],
+  ): Promise<Stored<Row> | undefined> {
     if (table.name === tables.conversations.name) return inMemory(this.#conversation, 0) as Stored<never>
     if (table.name !== tables.messages.name) return this.#stored.get(table, key)
     const at = this.#messages.findIndex(({ messageId }) => messageId === key.at(-1))
     return at === -1 ? undefined : (inMemory(this.#messages[at]!, at) as Stored<never>)
   }
 
-  async list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]> {
+  async list<Row extends object>(table: RowTable<Row>, query: ListQuery): Promise<Stored<Row>[]> {
     if (!ownTables.has(table.name)) return this.#stored.list(table, query)
     if (table.name === tables.messageImages.name) return this.#imagesOf(query.prefix[2]) as Stored<never>[]
     const rows: readonly object[] =
@@ -49,7 +60,7 @@ export class RequestConversation implements RowStore {
     return ordered.slice(from, from + query.limit)
   }
 
-  #imagesOf(messageId: Value | undefined): Stored<MessageImageRow>[] {
+  #imagesOf(messageId: ColumnValue | undefined): Stored<MessageImageRow>[] {
     return this.#images.filter(image => image.messageId === messageId).map(inMemory)
   }
 
@@ -58,13 +69,13 @@ export class RequestConversation implements RowStore {
     return table.name === tables.messages.name ? this.#messages.length : 1
   }
 
-  async atomic(writes: readonly Write[]): Promise<Outcome> {
+  async atomic(writes: readonly Write[]): Promise<WriteOutcome> {
     return writes.every(({ table }) => ownTables.has(table.name)) ? { ok: true } : this.#stored.atomic(writes)
   }
 }
 
 /** Returns true if a message has the given position in the index `byConversation`. */
-function isAt({ messageId }: MessageRow, after: readonly Value[]): boolean {
+function isAt({ messageId }: MessageRow, after: readonly ColumnValue[]): boolean {
   return messageId === after.at(-1)
 }
 

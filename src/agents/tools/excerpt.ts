@@ -1,6 +1,6 @@
 import { stem, terms, wordSpans } from '../../base/words.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
-import { cut } from './result.ts'
+import { truncateText } from './tool-result.ts'
 
 /** A text, or an excerpt of it. */
 export interface Excerpt {
@@ -9,7 +9,7 @@ export interface Excerpt {
 }
 
 /** Offsets in a text; `end` is exclusive. */
-interface Span {
+interface TextSpan {
   readonly start: number
   readonly end: number
 }
@@ -29,18 +29,18 @@ export function excerptOf(text: string, query: string, charsMax: number): Excerp
   if (text.length <= charsMax) return { text, isCut: false }
   const room = charsMax - 2 * ellipsis.length
   if (room <= 0) return { text: '', isCut: true }
-  const scanned = cut(text, scannedMax)
+  const scanned = truncateText(text, scannedMax)
   const { start, end } = windowAround(scanned, bestMatch(scanned, query, room), room)
   const before = start > 0 ? ellipsis : ''
   const after = end < text.length ? ellipsis : ''
   return { text: before + text.slice(start, end).trim() + after, isCut: true }
 }
 
-function bestMatch(text: string, query: string, charsMax: number): Span {
+function bestMatch(text: string, query: string, charsMax: number): TextSpan {
   const asked = new Set(terms(query))
   const counts = new Map<string, number>()
-  const within: (Span & { term: string })[] = []
-  let best: Span & { distinct: number } = { start: 0, end: 0, distinct: 0 }
+  const within: (TextSpan & { term: string })[] = []
+  let best: TextSpan & { distinct: number } = { start: 0, end: 0, distinct: 0 }
   for (const { word, start, end } of wordSpans(text)) {
     const term = stem(word)
     if (!asked.has(term) || end - start > charsMax) continue
@@ -63,13 +63,13 @@ function bestMatch(text: string, query: string, charsMax: number): Span {
  * Extends a span to both sides by whole sentences, or by words if sentences would leave half of the space
  * unused.
  */
-function windowAround(text: string, match: Span, room: number): Span {
-  const sentences = bySentences(text, match, room)
+function windowAround(text: string, match: TextSpan, room: number): TextSpan {
+  const sentences = extendBySentences(text, match, room)
   if (sentences && sentences.end - sentences.start >= room / 2) return sentences
-  return byWords(text, sentences ?? match, room)
+  return extendByWords(text, sentences ?? match, room)
 }
 
-function bySentences(text: string, match: Span, room: number): Span | undefined {
+function extendBySentences(text: string, match: TextSpan, room: number): TextSpan | undefined {
   const { at, count } = findBreaks(text)
   const edges = [0, ...at.subarray(0, count), text.length]
   let from = edges.findLastIndex(edge => edge <= match.start)
@@ -89,7 +89,7 @@ function bySentences(text: string, match: Span, room: number): Span | undefined 
   }
 }
 
-function byWords(text: string, inner: Span, room: number): Span {
+function extendByWords(text: string, inner: TextSpan, room: number): TextSpan {
   const margin = Math.floor((room - (inner.end - inner.start)) / 2)
   const last = Math.min(text.length, Math.max(0, inner.start - margin) + room)
   const first = Math.max(0, last - room)

@@ -1,11 +1,11 @@
 import { mcpToolId } from '../../contract/tool-ids.ts'
 import { type McpAnswer, type McpCall, McpFailure } from '../../models/mcp/client.ts'
 import type { OfferedTool } from '../../workspaces/mcp-offer.ts'
-import { failure, success, ToolError } from './result.ts'
 import type { Tool, ToolResult } from './tool.ts'
+import { failureResult, successResult, ToolError } from './tool-result.ts'
 
 /** Maximum time for a server to list its tools. */
-export const answerTimeoutMs = 5_000
+export const listTimeoutMs = 5_000
 
 /** MCP server of a tool. */
 interface ToolServer {
@@ -20,7 +20,7 @@ interface ToolServer {
  *
  * @param ask  calls the tool; the message of an `McpFailure` or a `ToolError` is sent to the model
  */
-export function mcpTool(
+export function createMcpTool(
   { id, label, isRegistered }: ToolServer,
   { name, description, inputSchema, hash }: OfferedTool,
   ask: (call: McpCall, signal: AbortSignal) => Promise<McpAnswer>,
@@ -39,7 +39,7 @@ export function mcpTool(
       try {
         return resultOf(await ask({ name, args }, signal))
       } catch (error) {
-        if (error instanceof McpFailure || error instanceof ToolError) return failure(error.message)
+        if (error instanceof McpFailure || error instanceof ToolError) return failureResult(error.message)
         throw error
       }
     },
@@ -47,6 +47,6 @@ export function mcpTool(
 }
 
 function resultOf({ text, isError }: McpAnswer): ToolResult {
-  if (isError) return failure(text, 'the tool says that it failed')
-  return success(text === '' ? 'The tool gave no text.' : text)
+  if (isError) return failureResult(text, 'the tool says that it failed')
+  return successResult(text === '' ? 'The tool gave no text.' : text)
 }

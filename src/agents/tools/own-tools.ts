@@ -18,7 +18,7 @@ function boundedInt(min: number, max: number, fallback: number, description: str
   return z.int().min(min).max(max).default(fallback).describe(description)
 }
 
-function own<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
+function ownTool<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
   return tool
 }
 
@@ -30,43 +30,43 @@ const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional(
  *
  * @see docs/agents.md#tools
  */
-export const builtin = {
-  listBases: own({
+export const builtInTools = {
+  listBases: ownTool({
     id: 'list_kbs',
     description: 'List the knowledge bases of the workspace.',
     input: z.strictObject({}),
   }),
-  listDocuments: own({
+  listDocuments: ownTool({
     id: 'list_documents',
     description: 'List documents, of one knowledge base or of all.',
     input: oneBaseOrAll,
   }),
-  countDocuments: own({
+  countDocuments: ownTool({
     id: 'count_documents',
     description: 'Count documents, of one knowledge base or of all.',
     input: oneBaseOrAll,
   }),
-  summarizeBases: own({
+  summarizeBases: ownTool({
     id: 'summarize_kb',
     description: 'Say what knowledge bases hold: their description, how many documents, and a few of them.',
     input: oneBaseOrAll,
   }),
-  search: own({
+  search: ownTool({
     id: 'search_kb',
     description:
-      'Find the passages that fit a query best, in one knowledge base or in all. Write a query that can be understood without the conversation: name what "it" or "the second one" stands for.',
+      'Find the passages that fit a query best, in one knowledge base or in all. Write a query that can be understood without the conversation: replace words such as "it" or "the second one" by what they mean.',
     input: z.strictObject({
       query,
       knowledgeBaseId: knowledgeBaseId.optional(),
       limit: boundedInt(1, 8, 5, 'maximum number of passages'),
     }),
   }),
-  getDocument: own({
+  getDocument: ownTool({
     id: 'get_document',
     description: 'Show what is known of a document: its file, size, status and metadata.',
     input: z.strictObject({ knowledgeBaseId, documentId }),
   }),
-  listChunks: own({
+  listChunks: ownTool({
     id: 'list_chunks',
     description: 'Read the text of a document, chunk by chunk.',
     input: z.strictObject({
@@ -79,7 +79,7 @@ export const builtin = {
 }
 
 /** Reads an attachment. Offered only in conversations with attachments. */
-export const readAttachmentTool = own({
+export const readAttachmentTool = ownTool({
   id: 'read_attachment',
   description: 'Read the text of a file that is attached to this conversation, chunk by chunk.',
   input: z.strictObject({
@@ -90,7 +90,7 @@ export const readAttachmentTool = own({
 })
 
 /** Sends a request to any address, if the configuration enables it. */
-export const fetchTool = own({
+export const fetchTool = ownTool({
   id: nativeTools.fetch,
   description: 'Read a page or call an HTTP interface; gives its text.',
   input: z.strictObject({
@@ -107,7 +107,7 @@ export const fetchTool = own({
  * @param maxResults  limit of the configuration
  */
 export function webSearchTool(maxResults: number) {
-  return own({
+  return ownTool({
     id: nativeTools.webSearch,
     description: 'Search the web; gives titles, addresses and summaries.',
     input: z.strictObject({
@@ -118,7 +118,7 @@ export function webSearchTool(maxResults: number) {
 }
 
 /** Reads the database of a workspace. */
-export const dataApiTool = own({
+export const dataApiTool = ownTool({
   id: 'astra:data_api',
   description:
     'Read the database of the workspace: find gives chunks of a knowledge base in order, vector_search those closest to a query.',
@@ -134,7 +134,7 @@ export const dataApiTool = own({
 })
 
 /** Returns a tool as listed in the API. */
-export function listed({ id, description, input }: OwnTool): AvailableTool {
+export function toAvailableTool({ id, description, input }: OwnTool): AvailableTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: 'input' })
   return { id, description, source: sourceOf(id), inputSchema }
 }

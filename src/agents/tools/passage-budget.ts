@@ -1,6 +1,6 @@
-import { bytesPerToken } from '../tokens.ts'
+import { bytesPerToken } from '../estimate-tokens.ts'
 import { type Excerpt, excerptOf } from './excerpt.ts'
-import { resultCharsMax } from './result.ts'
+import { resultCharsMax } from './tool-result.ts'
 
 /** Minimum size of a passage in bytes. A passage with less space is left out. */
 const windowBytesMin = 480
@@ -9,7 +9,7 @@ const windowBytesMin = 480
 export const citationMax = 99_999
 
 /** Returns the maximum total bytes of all passages in one call. */
-export function bytesFor(passageTokens: number): number {
+export function bytesForTokens(passageTokens: number): number {
   return Math.min(passageTokens * bytesPerToken, resultCharsMax)
 }
 

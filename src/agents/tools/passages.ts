@@ -1,18 +1,18 @@
-import type { HitOfBase } from '../../contract/knowledge.ts'
+import type { KnowledgeBaseHit } from '../../contract/knowledge.ts'
 import type { Documents } from '../../knowledge/documents.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
-import { preview } from './result.ts'
-import type { Passage } from './tool.ts'
+import type { ToolPassage } from './tool.ts'
+import { previewText } from './tool-result.ts'
 
 /** Maximum length of names, titles and descriptions for a model. */
 const labelChars = 400
 
 /** Returns the sources of passages. The file name comes from the document's row. */
-export function passagesOf(
+export function findPassageSources(
   documents: Pick<Documents, 'get'>,
   workspaceId: string,
-  hits: readonly HitOfBase[],
-): Promise<Passage[]> {
+  hits: readonly KnowledgeBaseHit[],
+): Promise<ToolPassage[]> {
   const asked = new Map<string, Promise<DocumentRow | undefined>>()
   const rowOf = (knowledgeBaseId: string, documentId: string) => {
     const key = `${knowledgeBaseId}/${documentId}`
@@ -24,7 +24,7 @@ export function passagesOf(
   }
   return Promise.all(
     hits.map(async ({ id, knowledgeBaseId, payload = {} }) => {
-      const documentId = textOf(payload.documentId)
+      const documentId = textField(payload.documentId)
       const row = documentId === null ? undefined : await rowOf(knowledgeBaseId, documentId)
       const { chunkIndex, title, page } = payload
       return {
@@ -33,25 +33,25 @@ export function passagesOf(
         documentId,
         chunkId: id,
         chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
-        title: label(textOf(title)),
-        sourceFilename: label(row?.sourceFilename ?? null),
-        page: pageOf(page),
+        title: modelLabel(textField(title)),
+        sourceFilename: modelLabel(row?.sourceFilename ?? null),
+        page: pageNumberField(page),
       }
     }),
   )
 }
 
 /** Truncates a text of a record to the length for a model. */
-export function label(text: string | null): string | null {
-  return text === null ? null : preview(text, labelChars)
+export function modelLabel(text: string | null): string | null {
+  return text === null ? null : previewText(text, labelChars)
 }
 
 /** Returns a field of a record if it is text; null otherwise. */
-export function textOf(value: unknown): string | null {
+export function textField(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
 /** Returns the page number in a record, from 1; null if it has no valid one. */
-export function pageOf(value: unknown): number | null {
+export function pageNumberField(value: unknown): number | null {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : null
 }

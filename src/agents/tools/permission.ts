@@ -13,7 +13,7 @@ export function permissionFor(
   { afterReading }: { readonly afterReading: boolean },
   usual: ToolPermission = 'allow',
 ): ToolPermission {
-  const patterns = Object.keys(rules).filter(pattern => fits(pattern, id))
+  const patterns = Object.keys(rules).filter(pattern => matchesPattern(pattern, id))
   const longest = patterns.sort((a, b) => b.length - a.length)[0]
   const deciding = Object.hasOwn(rules, id) ? id : longest
   if (deciding === undefined) return usual
@@ -22,6 +22,6 @@ export function permissionFor(
   return afterReading ? stricter : permission
 }
 
-function fits(pattern: string, id: string): boolean {
+function matchesPattern(pattern: string, id: string): boolean {
   return pattern.endsWith('*') ? id.startsWith(pattern.slice(0, -1)) : pattern === id
 }

@@ -3,7 +3,7 @@ import type { AvailableTool } from '../../contract/agents.ts'
 import type { ToolOutcome } from '../../contract/chat.ts'
 
 /** A passage that a tool found, for citations. */
-export interface Passage {
+export interface ToolPassage {
   /** Null for a passage of an attachment. */
   readonly knowledgeBaseId: string | null
   /** Null for a passage of a knowledge base. */
@@ -29,7 +29,7 @@ export interface ToolContext {
   /** Fires when the result is no longer needed. */
   readonly signal: AbortSignal
   /** Returns the number that cites a passage, from 1. A passage keeps its number throughout the turn. */
-  cite(passage: Passage): number
+  cite(passage: ToolPassage): number
 }
 
 /** Result of a tool call. */

@@ -1,13 +1,13 @@
+import { requireWorkspace } from '../../access/require-workspace.ts'
 import type { AuthContext } from '../../access/subject.ts'
-import { requireWorkspace } from '../../access/workspace.ts'
 import type { Agent, AvailableTool } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { namespaced, ofServer } from '../../contract/tool-ids.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { RowStore } from '../../storage/rows.ts'
-import { loginLine } from '../../workspaces/mcp-sign-ins.ts'
-import type { DeclaredTools } from './declared.ts'
-import type { RemoteTools, ToolOffer } from './remote.ts'
+import { mcpLoginCommand } from '../../workspaces/mcp-sign-ins.ts'
+import type { DeclaredTools } from './declared-tools.ts'
+import type { RemoteTools, ToolOffer } from './remote-tools.ts'
 import type { Tool } from './tool.ts'
 
 export interface ToolboxParts {
@@ -49,7 +49,7 @@ export class Toolbox {
     const { tools, signInTo } = await this.#offered(workspaceId, named, auth)
     const offered = new Set(tools.map(({ id }) => id))
     const unresolved = named.filter(id => !offered.has(id))
-    const hint = signInTo[0] && `Sign in to the MCP server first: ${loginLine(signInTo[0])}`
+    const hint = signInTo[0] && `Sign in to the MCP server first: ${mcpLoginCommand(signInTo[0])}`
     if (unresolved.length > 0)
       throw new WbError(
         'agent_tool_unresolved',

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises'
 import { terms } from '../../base/words.ts'
-import { rarity } from '../../knowledge/rarity.ts'
+import { rarityOf } from '../../knowledge/rarity.ts'
 
 /** Parameters of BM25: weight of repetitions, and of the length of a text. */
 const saturation = 1.2
@@ -45,7 +45,7 @@ export class WordIndex {
     const averageLength = this.#lengths.reduce((sum, length) => sum + length, 0) / this.#lengths.length
     for (const term of new Set(terms(query))) {
       const postings = this.#postings.get(term) ?? []
-      const weight = rarity(this.#lengths.length, postings.length / 2)
+      const weight = rarityOf(this.#lengths.length, postings.length / 2)
       for (let at = 0; at < postings.length; at += 2) {
         const [text, count] = [postings[at]!, postings[at + 1]!]
         const length = 1 - lengthWeight + (lengthWeight * this.#lengths[text]!) / averageLength
@@ -65,12 +65,12 @@ export class WordIndex {
     for (const [term, count] of counts) {
       const postings = this.#postings.get(term)
       if (postings) postings.push(position, count)
-      else this.#postings.set(detached(term), [position, count])
+      else this.#postings.set(copyTerm(term), [position, count])
     }
   }
 }
 
 /** Returns a copy of a term that does not keep the text in memory that it was cut from. */
-function detached(term: string): string {
+function copyTerm(term: string): string {
   return Buffer.from(term).toString()
 }

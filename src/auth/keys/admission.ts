@@ -1,29 +1,36 @@
 import { availableParallelism } from 'node:os'
-import { Lane, type LaneLimits } from './lane.ts'
+import { WbError } from '../../contract/errors.ts'
+
+export interface QueueLimits {
+  /** Maximum number of tasks in the queue. */
+  readonly waitingMax: number
+  /** Maximum number of tasks of one client in the queue. */
+  readonly waitingPerClientMax: number
+}
 
 export interface AdmissionLimits {
   /** Maximum number of tasks that run at the same time. */
-  readonly atOnce: number
+  readonly runningMax: number
   /** Limits for tokens with the mark of this store, which only its issued tokens have. */
-  readonly marked: LaneLimits
+  readonly marked: QueueLimits
   /** Limits for all other tokens. */
-  readonly unmarked: LaneLimits
+  readonly unmarked: QueueLimits
   /** Limits for the creation of tokens. */
-  readonly mints: LaneLimits
+  readonly creations: QueueLimits
 }
 
 /** Queue and client of a task. */
-export interface Turn {
-  readonly lane: Exclude<keyof AdmissionLimits, 'atOnce'>
+export interface AdmissionTask {
+  readonly queue: Exclude<keyof AdmissionLimits, 'runningMax'>
   readonly client: string
 }
 
 /** Default limits. Work uses at most half the cores, so the other half can answer verified callers. */
 const defaults: AdmissionLimits = {
-  atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
+  runningMax: Math.max(1, Math.floor(availableParallelism() / 2)),
   marked: { waitingMax: 512, waitingPerClientMax: 64 },
   unmarked: { waitingMax: 512, waitingPerClientMax: 16 },
-  mints: { waitingMax: 512, waitingPerClientMax: 64 },
+  creations: { waitingMax: 512, waitingPerClientMax: 64 },
 }
 
 /**
@@ -34,15 +41,19 @@ const defaults: AdmissionLimits = {
  * @see docs/security.md#rule-10
  */
 export class Admission {
-  readonly #atOnce: number
-  readonly #lanes: Readonly<Record<Turn['lane'], Lane>>
+  readonly #runningMax: number
+  readonly #queues: Readonly<Record<AdmissionTask['queue'], FairQueue>>
   #running = 0
-  #isMintNext = false
+  #isCreationNext = false
 
   constructor(limits: Partial<AdmissionLimits> = {}) {
-    const { atOnce, marked, unmarked, mints } = { ...defaults, ...limits }
-    this.#atOnce = atOnce
-    this.#lanes = { marked: new Lane(marked), unmarked: new Lane(unmarked), mints: new Lane(mints) }
+    const { runningMax, marked, unmarked, creations } = { ...defaults, ...limits }
+    this.#runningMax = runningMax
+    this.#queues = {
+      marked: new FairQueue(marked),
+      unmarked: new FairQueue(unmarked),
+      creations: new FairQueue(creations),
+    }
   }
 
   /**
@@ -50,28 +61,97 @@ export class Admission {
    *
    * @throws rate_limited  when too many tasks wait, of this client or in the queue
    */
-  async run<T>({ lane, client }: Turn, work: () => Promise<T>): Promise<T> {
-    if (this.#running < this.#atOnce) this.#running++
-    else await this.#lanes[lane].turn(client)
+  async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
+    if (this.#running < this.#runningMax) this.#running++
+    else await this.#queues[queue].turn(client)
     try {
       return await work()
     } finally {
-      if (!this.#next()) this.#running--
+      if (!this.#startNext()) this.#running--
     }
   }
 
   /** Starts the next waiting task in a free slot. Returns false if none waits. */
-  #next(): boolean {
-    const isMintNext = this.#isMintNext
-    this.#isMintNext = !isMintNext
-    return isMintNext ? this.#mint() || this.#check() : this.#check() || this.#mint()
+  #startNext(): boolean {
+    const isCreationNext = this.#isCreationNext
+    this.#isCreationNext = !isCreationNext
+    return isCreationNext
+      ? this.#startCreation() || this.#startCheck()
+      : this.#startCheck() || this.#startCreation()
   }
 
-  #check(): boolean {
-    return this.#lanes.marked.next() || this.#lanes.unmarked.next()
+  #startCheck(): boolean {
+    return this.#queues.marked.next() || this.#queues.unmarked.next()
   }
 
-  #mint(): boolean {
-    return this.#lanes.mints.next()
+  #startCreation(): boolean {
+    return this.#queues.creations.next()
   }
+}
+
+const retryAfterSeconds = 1
+
+interface Waiting {
+  readonly begin: () => void
+  readonly refuse: (error: WbError) => void
+}
+
+/** A fair queue: each round starts one task of every waiting client. */
+class FairQueue {
+  /** Tasks by client, in the order of turns. Clients without waiting tasks are removed. */
+  readonly #queues = new Map<string, Waiting[]>()
+  #waiting = 0
+
+  constructor(private readonly limits: QueueLimits) {}
+
+  /**
+   * Waits for a turn.
+   *
+   * @throws rate_limited  when too many tasks wait, of this client or in total
+   */
+  turn(client: string): Promise<void> {
+    return new Promise((begin, refuse) => {
+      const own = this.#queues.get(client) ?? []
+      if (own.length >= this.limits.waitingPerClientMax) throw tooMuch()
+      if (this.#waiting >= this.limits.waitingMax && !this.#displace(own.length + 1)) throw tooMuch()
+      own.push({ begin, refuse })
+      this.#queues.set(client, own)
+      this.#waiting++
+    })
+  }
+
+  /**
+   * Starts the next task. Its client moves to the end of the round if it has more.
+   *
+   * @returns false if no task waits
+   */
+  next(): boolean {
+    const [turn] = this.#queues
+    if (!turn) return false
+    const [client, [first, ...others]] = turn
+    this.#queues.delete(client)
+    if (others.length > 0) this.#queues.set(client, others)
+    this.#waiting--
+    first!.begin()
+    return true
+  }
+
+  /**
+   * Removes the last task of the client with the most tasks, if that client has more than the new one would
+   * have. Returns false if no task was removed.
+   */
+  #displace(newcomers: number): boolean {
+    let longest: Waiting[] = []
+    for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue
+    if (longest.length <= newcomers) return false
+    longest.pop()!.refuse(tooMuch())
+    this.#waiting--
+    return true
+  }
+}
+
+function tooMuch(): WbError {
+  return new WbError('rate_limited', 'too many credentials wait for their turn', {
+    headers: { 'retry-after': String(retryAfterSeconds) },
+  })
 }

@@ -1,4 +1,4 @@
-import { createHmac, scrypt, timingSafeEqual } from 'node:crypto'
+import { createHmac, type ScryptOptions, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { randomHex, randomLetters } from '../../base/id.ts'
 
@@ -16,7 +16,13 @@ const digestBytes = 32
 const tokenForm = new RegExp(`^wb_live_([a-z0-9]{${prefixChars}})_[a-z0-9]{${secretChars}}$`)
 const digestForm = new RegExp(`^scrypt\\$([0-9a-f]{${2 * saltBytes}})\\$([0-9a-f]{${2 * digestBytes}})$`)
 
-const derive = promisify<string, Buffer, number, Buffer>(scrypt)
+/** Cost of deriving a digest from a token. Every process that uses a store needs the same cost. */
+export type KeyCost = Required<Pick<ScryptOptions, 'N' | 'r' | 'p'>>
+
+/** Takes 40 ms and 16 MB. */
+export const productionCost: KeyCost = { N: 16_384, r: 8, p: 1 }
+
+const derive = promisify<string, Buffer, number, KeyCost, Buffer>(scrypt)
 
 /**
  * Returns a new token and its public prefix.
@@ -27,7 +33,7 @@ const derive = promisify<string, Buffer, number, Buffer>(scrypt)
 export function newToken(key: string): { token: string; prefix: string } {
   const prefix = randomLetters(prefixChars)
   const unchecked = `wb_live_${prefix}_${randomLetters(secretChars - checkChars)}`
-  return { token: unchecked + checkOf(unchecked, key), prefix }
+  return { token: unchecked + checkCharsOf(unchecked, key), prefix }
 }
 
 /**
@@ -35,12 +41,12 @@ export function newToken(key: string): { token: string; prefix: string } {
  * does not verify the token; it only selects tokens to verify first.
  */
 export function isMarked(token: string, key: string): boolean {
-  const check = checkOf(token.slice(0, -checkChars), key)
+  const check = checkCharsOf(token.slice(0, -checkChars), key)
   return timingSafeEqual(Buffer.from(token.slice(-checkChars)), Buffer.from(check))
 }
 
 /** Returns the check characters of the rest of a token, derived with HMAC-SHA256. */
-function checkOf(unchecked: string, key: string): string {
+function checkCharsOf(unchecked: string, key: string): string {
   const code = createHmac('sha256', key).update(unchecked).digest().readBigUInt64BE() % checks
   return code.toString(checkBase).padStart(checkChars, '0')
 }
@@ -50,27 +56,24 @@ export function prefixOf(token: string): string | undefined {
   return tokenForm.exec(token)?.[1]
 }
 
-/**
- * Returns the digest of a token as `scrypt$<salt>$<digest>`, both in hex, with a new salt. Takes 40 ms and 16
- * MB.
- */
-export async function digestOf(token: string): Promise<string> {
+/** Returns the digest of a token as `scrypt$<salt>$<digest>`, both in hex, with a new salt. */
+export async function digestToken(token: string, cost: KeyCost): Promise<string> {
   const salt = randomHex(saltBytes)
-  const digest = await derive(token, Buffer.from(salt, 'hex'), digestBytes)
+  const digest = await derive(token, Buffer.from(salt, 'hex'), digestBytes, cost)
   return `scrypt$${salt}$${digest.toString('hex')}`
 }
 
 /** Returns a digest that matches no token. A comparison with it takes as long as with a real one. */
-export function digestOfNone(): string {
+export function unmatchableDigest(): string {
   return `scrypt$${randomHex(saltBytes)}$${randomHex(digestBytes)}`
 }
 
 /**
  * Returns true if a stored digest matches a token, compared in constant time; false if the digest is damaged.
  */
-export async function isDigestOf(token: string, stored: string): Promise<boolean> {
+export async function matchesDigest(token: string, stored: string, cost: KeyCost): Promise<boolean> {
   const parts = digestForm.exec(stored)
   if (!parts) return false
   const [salt, digest] = parts.slice(1).map(part => Buffer.from(part, 'hex')) as [Buffer, Buffer]
-  return timingSafeEqual(await derive(token, salt, digestBytes), digest)
+  return timingSafeEqual(await derive(token, salt, digestBytes, cost), digest)
 }

@@ -1,6 +1,6 @@
 import type { Subject } from '../../access/subject.ts'
 import { WbError } from '../../contract/errors.ts'
-import { inBoth, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
+import { commonScopes, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
 import type { OidcConfig } from './protocol.ts'
 
 /** JSON claims of a verified token. */
@@ -12,7 +12,7 @@ export type Claims = Readonly<Record<string, unknown>>
  * @throws unauthorized  when the token has no subject
  * @see docs/requirements.md#S5.3-08, docs/requirements.md#S5.6-01
  */
-export function subjectOf(payload: Claims, mapping: Mapping): Subject {
+export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject {
   const { claims, roleMapping } = mapping
   const id = payload[claims.subject]
   if (typeof id !== 'string' || id === '') throw new WbError('unauthorized', 'the token names no subject')
@@ -25,39 +25,43 @@ export function subjectOf(payload: Claims, mapping: Mapping): Subject {
     label: typeof label === 'string' && label !== '' ? label : id,
     type: 'oidc',
     workspaceScopes: workspaceScopesOf(payload[claims.workspaceScopes]),
-    ...(tokenScopes.length > 0 ? { scopes: inBoth(ofRole, tokenScopes), tokenScopes } : { scopes: ofRole }),
+    ...(tokenScopes.length > 0
+      ? { scopes: commonScopes(ofRole, tokenScopes), tokenScopes }
+      : { scopes: ofRole }),
     role,
     principalId: id,
     grantSpanMs: null,
   }
 }
 
-type Mapping = Pick<OidcConfig, 'claims' | 'roleMapping' | 'scopes'>
+type ClaimMapping = Pick<OidcConfig, 'claims' | 'roleMapping' | 'scopes'>
 
 /**
  * Returns the scopes of this API in a token: from `scope` (RFC 9068 section 2.2.3) and from `scp`, which some
  * providers use.
  */
 function tokenScopesOf({ scope, scp }: Claims): Scope[] {
-  const named = [scope, scp].flatMap(value => textsOf(typeof value === 'string' ? value.split(/\s+/) : value))
+  const named = [scope, scp].flatMap(value =>
+    stringsIn(typeof value === 'string' ? value.split(/\s+/) : value),
+  )
   return scopes.filter(own => named.includes(own))
 }
 
 /** Returns the workspaces of a claim: null for every workspace, none if the value is invalid. */
 function workspaceScopesOf(value: unknown): string[] | null {
   if (value === null) return null
-  return textsOf(typeof value === 'string' ? value.split(/\s+/) : value)
+  return stringsIn(typeof value === 'string' ? value.split(/\s+/) : value)
 }
 
-function textsOf(value: unknown): string[] {
+function stringsIn(value: unknown): string[] {
   return Array.isArray(value)
     ? value.filter((entry): entry is string => typeof entry === 'string' && entry !== '')
     : []
 }
 
 /** Returns the highest role that the values of a claim are mapped to. */
-function roleOfClaim(value: unknown, mapping: NonNullable<Mapping['roleMapping']>): Role {
-  const named = textsOf(typeof value === 'string' ? [value] : value)
+function roleOfClaim(value: unknown, mapping: NonNullable<ClaimMapping['roleMapping']>): Role {
+  const named = stringsIn(typeof value === 'string' ? [value] : value)
   // Inherited names like `constructor` map to a value that is not a role.
   const mapped = named.map(name => mapping.values[name])
   return roles.findLast(role => mapped.includes(role)) ?? mapping.default

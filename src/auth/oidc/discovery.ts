@@ -9,12 +9,12 @@ import {
   type ServerMetadata,
 } from 'openid-client'
 import { isLoopback } from '../../base/loopback.ts'
-import { type Ask, NoAnswer } from './ask.ts'
 import type { OidcConfig } from './protocol.ts'
-import { isSafe, wellKnown } from './transport.ts'
+import { type ProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
+import { discoveryUrl, isSafeTransport } from './transport.ts'
 
 /** Discovered metadata of a provider. */
-export interface Found {
+export interface DiscoveredProvider {
   readonly configuration: Configuration
   readonly metadata: ServerMetadata
 }
@@ -25,38 +25,44 @@ export interface Found {
  * @throws NoAnswer  when the document cannot be loaded, or does not match
  * @see OpenID Connect Discovery 4
  */
-export async function findProvider(parts: {
+export async function discoverProvider(parts: {
   oidc: OidcConfig
   clientSecret: string | undefined
-  ask: Ask
-}): Promise<Found> {
+  ask: ProviderFetch
+}): Promise<DiscoveredProvider> {
   const { oidc, clientSecret, ask } = parts
-  const metadata = await described(oidc, ask)
+  const metadata = await configuredMetadata(oidc, ask)
   const configuration = new Configuration(
     metadata,
     // Without a client, only the metadata is used.
     oidc.client?.clientId ?? 'none',
     { [clockTolerance]: oidc.clockToleranceSeconds },
-    clientSecret === undefined ? None() : withSecret(clientSecret),
+    clientSecret === undefined ? None() : secretAuthentication(clientSecret),
   )
   configuration[customFetch] = ask
   if (isLoopback(new URL(oidc.issuer).hostname)) allowInsecureRequests(configuration)
   return { configuration, metadata }
 }
 
-async function described({ issuer, jwksUri, client }: OidcConfig, ask: Ask): Promise<ServerMetadata> {
-  const answer = await ask(wellKnown(issuer), { headers: { accept: 'application/json' } })
-  if (answer.status !== 200) throw new NoAnswer(`it answered with status ${answer.status}`)
+async function configuredMetadata(
+  { issuer, jwksUri, client }: OidcConfig,
+  ask: ProviderFetch,
+): Promise<ServerMetadata> {
+  const answer = await ask(discoveryUrl(issuer), { headers: { accept: 'application/json' } })
+  if (answer.status !== 200) throw new ProviderUnavailable(`it answered with status ${answer.status}`)
   const metadata = (await answer.json().catch(() => null)) as Partial<ServerMetadata> | null
-  if (typeof metadata?.issuer !== 'string') throw new NoAnswer('its answer is not a discovery document')
+  if (typeof metadata?.issuer !== 'string')
+    throw new ProviderUnavailable('its answer is not a discovery document')
   if (metadata.issuer !== issuer)
-    throw new NoAnswer(`it names itself ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`)
+    throw new ProviderUnavailable(
+      `it names itself ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`,
+    )
   const needed = [
     ...(jwksUri === null ? ['jwks_uri'] : []),
     ...(client ? ['authorization_endpoint', 'token_endpoint'] : []),
   ]
-  const missing = needed.find(name => !isSafe(metadata[name]))
-  if (missing) throw new NoAnswer(`its discovery document has no https URL as ${missing}`)
+  const missing = needed.find(name => !isSafeTransport(metadata[name]))
+  if (missing) throw new ProviderUnavailable(`its discovery document has no https URL as ${missing}`)
   return metadata as ServerMetadata
 }
 
@@ -72,7 +78,7 @@ const issuerCharsShown = 200
  *
  * @see RFC 6749 section 2.3.1
  */
-function withSecret(secret: string): ClientAuth {
+function secretAuthentication(secret: string): ClientAuth {
   const inBody = ClientSecretPost(secret)
   return (server, client, body, headers) => {
     const methods = server.token_endpoint_auth_methods_supported

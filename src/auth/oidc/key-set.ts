@@ -2,7 +2,7 @@ import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from 'jos
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import { WbError } from '../../contract/errors.ts'
-import { type Ask, NoAnswer } from './ask.ts'
+import { type ProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
 
 /**
  * Age in milliseconds after which keys are reloaded, so that a withdrawn key is no longer accepted.
@@ -26,13 +26,13 @@ const retryPauseMs = 30_000
 const emptyPauseMs = 1_000
 
 /** Keys of one load. */
-export interface Keys {
+export interface PublishedKeys {
   /** Number of the load, different for each. */
   readonly generation: number
   readonly find: JWTVerifyGetKey
 }
 
-interface Held extends Keys {
+interface LoadedKeys extends PublishedKeys {
   readonly loadedAt: number
   readonly ids: ReadonlySet<unknown>
 }
@@ -43,8 +43,8 @@ interface Held extends Keys {
  * @see docs/requirements.md#S5.3-03
  */
 export class KeySet {
-  #held: Held | undefined
-  #loading: Promise<Held> | undefined
+  #held: LoadedKeys | undefined
+  #loading: Promise<LoadedKeys> | undefined
   #generation = 0
   #failedAt = Number.NEGATIVE_INFINITY
   #unknownAt = Number.NEGATIVE_INFINITY
@@ -53,7 +53,7 @@ export class KeySet {
     private readonly parts: {
       /** Returns the URL of the keys. */
       url(): Promise<URL>
-      ask: Ask
+      ask: ProviderFetch
       clock: Clock
       log: Log
     },
@@ -65,7 +65,7 @@ export class KeySet {
    * @param id  `kid` of the token
    * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
-  async holding(id: string | undefined): Promise<Keys> {
+  async keysFor(id: string | undefined): Promise<PublishedKeys> {
     const held = await this.#current()
     if (id === undefined || held.ids.has(id)) return held
     if (this.#loading) return this.#loading
@@ -75,11 +75,11 @@ export class KeySet {
       return this.#load()
     }
     // The last load failed, so the provider may have this key.
-    if (this.#failedAt >= this.#unknownAt) throw unavailable()
+    if (this.#failedAt >= this.#unknownAt) throw keysUnavailable()
     return held
   }
 
-  async #current(): Promise<Held> {
+  async #current(): Promise<LoadedKeys> {
     const now = this.parts.clock.now()
     const held = this.#held
     const age = held ? now - held.loadedAt : Number.POSITIVE_INFINITY
@@ -89,49 +89,49 @@ export class KeySet {
       if (now - this.#failedAt >= retryPauseMs) this.#load().catch(() => undefined)
       return held
     }
-    if (now - this.#failedAt < emptyPauseMs) throw unavailable()
+    if (now - this.#failedAt < emptyPauseMs) throw keysUnavailable()
     return this.#load()
   }
 
   /** Loads the keys, unless a load is in progress. */
-  #load(): Promise<Held> {
+  #load(): Promise<LoadedKeys> {
     this.#loading ??= this.#loaded().finally(() => {
       this.#loading = undefined
     })
     return this.#loading
   }
 
-  async #loaded(): Promise<Held> {
+  async #loaded(): Promise<LoadedKeys> {
     const { url, ask, clock, log } = this.parts
     try {
       const answer = await ask(await url(), { headers: { accept: 'application/json' } })
-      if (answer.status !== 200) throw new NoAnswer(`it answered with status ${answer.status}`)
+      if (answer.status !== 200) throw new ProviderUnavailable(`it answered with status ${answer.status}`)
       const { find, ids } = await keysIn(answer)
       this.#held = { generation: ++this.#generation, loadedAt: clock.now(), find, ids }
       return this.#held
     } catch (error) {
       this.#failedAt = clock.now()
-      log.warn({ why: whyOf(error) }, 'the keys of the identity provider could not be loaded')
-      throw unavailable()
+      log.warn({ why: loadFailureReason(error) }, 'the keys of the identity provider could not be loaded')
+      throw keysUnavailable()
     }
   }
 }
 
-async function keysIn(answer: Response): Promise<Pick<Held, 'find' | 'ids'>> {
+async function keysIn(answer: Response): Promise<Pick<LoadedKeys, 'find' | 'ids'>> {
   try {
     const find = createLocalJWKSet((await answer.json()) as JSONWebKeySet)
     return { find, ids: new Set(find.jwks().keys.map(key => key.kid)) }
   } catch {
-    throw new NoAnswer('its answer is not a key set')
+    throw new ProviderUnavailable('its answer is not a key set')
   }
 }
 
 /** Returns the reason of a failed load, which may be a failed discovery. */
-function whyOf(error: unknown): unknown {
+function loadFailureReason(error: unknown): unknown {
   return error instanceof WbError ? error.facts.why : (error as Error).message
 }
 
-function unavailable(): WbError {
+function keysUnavailable(): WbError {
   return new WbError(
     'identity_provider_unavailable',
     'the token cannot be checked: the keys of the identity provider are unavailable',

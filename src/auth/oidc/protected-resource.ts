@@ -1,5 +1,5 @@
 import type { Handlers } from '../../access/caller.ts'
-import { usesOidc } from '../../config/checks.ts'
+import { usesOidc } from '../../config/config-checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { WbError } from '../../contract/errors.ts'
 import {
@@ -7,7 +7,7 @@ import {
   type ProtectedResource,
   type protectedResources,
 } from '../../contract/protected-resource.ts'
-import { holds, type Scope } from '../../contract/scopes.ts'
+import { grantsScope, type Scope } from '../../contract/scopes.ts'
 
 const mcpEndpoint = /^\/api\/v1\/workspaces\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/mcp$/i
 
@@ -60,7 +60,7 @@ export class ProtectedResources {
    * have the scope.
    */
   insufficientScope(workspaceId: string, required: Scope): string | undefined {
-    const granting = this.#scopes.filter(own => holds([own], required))
+    const granting = this.#scopes.filter(own => grantsScope([own], required))
     const scope = granting.find(own => own === required) ?? granting[0]
     const path = mcpPathOf(workspaceId)
     return scope && this.#challenge(path, ['error="insufficient_scope"', `scope="${scope}"`])

@@ -3,7 +3,7 @@ import type { Config } from '../../config/schema.ts'
 export type OidcConfig = NonNullable<Config['auth']['oidc']>
 export type OidcClient = NonNullable<OidcConfig['client']>
 
-export interface Tokens {
+export interface ProviderTokens {
   readonly accessToken: string
   readonly tokenType: string
   readonly refreshToken?: string
@@ -12,7 +12,7 @@ export interface Tokens {
 }
 
 /** Refusal by the provider, with an OAuth error code. */
-export interface Refused {
+export interface ProviderRefusal {
   readonly refused: string
 }
 

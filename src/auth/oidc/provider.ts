@@ -1,16 +1,16 @@
 import type { Clock } from '../../base/clock.ts'
 import { WbError } from '../../contract/errors.ts'
-import { boundedFetch, NoAnswer } from './ask.ts'
-import type { Found } from './discovery.ts'
+import type { DiscoveredProvider } from './discovery.ts'
 import type {
   DeviceAuthorization,
   LoginRequest,
   LoginResponse,
   OidcConfig,
-  Refused,
-  Tokens,
+  ProviderRefusal,
+  ProviderTokens,
 } from './protocol.ts'
-import { isSafe, wellKnown } from './transport.ts'
+import { createProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
+import { discoveryUrl, isSafeTransport } from './transport.ts'
 
 /**
  * Client of the identity provider.
@@ -22,10 +22,10 @@ export interface IdentityProvider {
   keySetUrl(): Promise<URL>
   hasDeviceEndpoint(): Promise<boolean>
   authorizationUrl(request: LoginRequest): Promise<URL>
-  exchangeCode(response: LoginResponse): Promise<Tokens | Refused>
-  refresh(refreshToken: string): Promise<Tokens | Refused>
-  authorizeDevice(): Promise<DeviceAuthorization | Refused>
-  exchangeDeviceCode(deviceCode: string): Promise<Tokens | Refused>
+  exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRefusal>
+  refresh(refreshToken: string): Promise<ProviderTokens | ProviderRefusal>
+  authorizeDevice(): Promise<DeviceAuthorization | ProviderRefusal>
+  exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRefusal>
   /**
    * Discovers the provider now, as a server does at startup.
    *
@@ -48,13 +48,13 @@ export interface ProviderParts {
 export function openProvider(parts: ProviderParts): IdentityProvider {
   const { oidc } = parts
   const { client } = oidc
-  const ask = boundedFetch(parts)
-  let finding: Promise<Found> | undefined
+  const ask = createProviderFetch(parts)
+  let finding: Promise<DiscoveredProvider> | undefined
 
   /** Discovers the provider once, and again after a failure. */
-  function found(): Promise<Found> {
+  function found(): Promise<DiscoveredProvider> {
     finding ??= import('./discovery.ts')
-      .then(({ findProvider }) => findProvider({ ...parts, ask }))
+      .then(({ discoverProvider }) => discoverProvider({ ...parts, ask }))
       .catch(error => {
         finding = undefined
         throw error
@@ -62,50 +62,50 @@ export function openProvider(parts: ProviderParts): IdentityProvider {
     return finding
   }
 
-  const provider = () => orUnavailable(found())
+  const provider = () => throwUnavailable(found())
   const flows = async () => {
     const { configuration, metadata } = await provider()
     if (!client) throw new WbError('not_configured', 'auth.oidc.client is not configured')
-    const { Flows } = await import('./flows.ts')
-    return new Flows({ configuration, metadata, client })
+    const { OAuthFlows } = await import('./oauth-flows.ts')
+    return new OAuthFlows({ configuration, metadata, client })
   }
 
   return {
     keySetUrl: async () => new URL(oidc.jwksUri ?? (await provider()).metadata.jwks_uri!),
-    hasDeviceEndpoint: async () => isSafe((await provider()).metadata.device_authorization_endpoint),
+    hasDeviceEndpoint: async () => isSafeTransport((await provider()).metadata.device_authorization_endpoint),
     authorizationUrl: async request => (await flows()).authorizationUrl(request),
-    exchangeCode: async response => orUnavailable((await flows()).exchangeCode(response)),
-    refresh: async refreshToken => orUnavailable((await flows()).refresh(refreshToken)),
-    authorizeDevice: async () => orUnavailable((await flows()).authorizeDevice()),
-    exchangeDeviceCode: async deviceCode => orUnavailable((await flows()).exchangeDeviceCode(deviceCode)),
+    exchangeCode: async response => throwUnavailable((await flows()).exchangeCode(response)),
+    refresh: async refreshToken => throwUnavailable((await flows()).refresh(refreshToken)),
+    authorizeDevice: async () => throwUnavailable((await flows()).authorizeDevice()),
+    exchangeDeviceCode: async deviceCode => throwUnavailable((await flows()).exchangeDeviceCode(deviceCode)),
     async discover() {
       if (oidc.jwksUri !== null && !client) return
       await found().catch(error => {
-        throw error instanceof NoAnswer ? notFound(oidc, error) : error
+        throw error instanceof ProviderUnavailable ? providerNotFound(oidc, error) : error
       })
     },
   }
 }
 
-async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
+async function throwUnavailable<T>(answer: Promise<T>): Promise<T> {
   try {
     return await answer
   } catch (error) {
-    if (!(error instanceof NoAnswer)) throw error
+    if (!(error instanceof ProviderUnavailable)) throw error
     throw new WbError(
       'identity_provider_unavailable',
       'the identity provider is out of reach or out of order',
       {
-        why: error.why,
+        why: error.reason,
       },
     )
   }
 }
 
-function notFound({ issuer }: OidcConfig, { why }: NoAnswer): WbError {
+function providerNotFound({ issuer }: OidcConfig, { reason: why }: ProviderUnavailable): WbError {
   return new WbError(
     'validation_error',
-    `auth.oidc.issuer: no identity provider was found at ${wellKnown(issuer).href}: ${why}`,
+    `auth.oidc.issuer: no identity provider was found at ${discoveryUrl(issuer).href}: ${why}`,
     {
       hint: 'Check that this machine reaches it, and write the issuer exactly as the provider names itself.',
     },

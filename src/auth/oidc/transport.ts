@@ -1,4 +1,4 @@
-import { isInTheClear } from '../../base/loopback.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
 
 /**
  * Returns true if data sent to an address cannot be read in transit, because it uses https or does not leave
@@ -6,10 +6,10 @@ import { isInTheClear } from '../../base/loopback.ts'
  *
  * @see docs/security.md#rule-15
  */
-export function isSafe(address: unknown): boolean {
+export function isSafeTransport(address: unknown): boolean {
   if (typeof address !== 'string' || !URL.canParse(address)) return false
   const url = new URL(address)
-  return /^https?:$/.test(url.protocol) && !isInTheClear(url)
+  return /^https?:$/.test(url.protocol) && !isUnencryptedRemote(url)
 }
 
 /**
@@ -17,7 +17,7 @@ export function isSafe(address: unknown): boolean {
  *
  * @see OpenID Connect Discovery 4
  */
-export function wellKnown(issuer: string): URL {
+export function discoveryUrl(issuer: string): URL {
   const url = new URL(issuer)
   url.pathname = `${url.pathname.replace(/\/$/, '')}/.well-known/openid-configuration`
   return url

@@ -12,7 +12,7 @@ export interface CookieScope {
  *
  * @see RFC 6265 4.1
  */
-export function cookieLine(
+export function setCookieLine(
   name: string,
   value: string,
   { path, maxAgeSeconds, secure }: CookieScope,
@@ -22,8 +22,8 @@ export function cookieLine(
 }
 
 /** Returns the `Set-Cookie` line that deletes a cookie. */
-export function clearingLine(name: string, scope: Omit<CookieScope, 'maxAgeSeconds'>): string {
-  return cookieLine(name, '', { ...scope, maxAgeSeconds: 0 })
+export function clearCookieLine(name: string, scope: Omit<CookieScope, 'maxAgeSeconds'>): string {
+  return setCookieLine(name, '', { ...scope, maxAgeSeconds: 0 })
 }
 
 /**
@@ -40,6 +40,6 @@ export function cookieValues(header: string | null, name: string): string[] {
 }
 
 /** Returns true for an origin whose cookies must be sent over HTTPS only. */
-export function isSecure(origin: string): boolean {
+export function needsSecureCookies(origin: string): boolean {
   return /^https:/i.test(origin)
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { fingerprint } from '../hash.ts'
+import { hashSecret } from '../secret-hash.ts'
 
 /** A sign-in of a browser that has not yet returned from the identity provider. */
 export interface PendingLogin {
@@ -40,11 +40,11 @@ export const pendingLoginSeconds = 600
 const pendingLoginsMax = 4_096
 
 /** Creates a store in the memory of this process. */
-export function pendingLogins(clock: Clock): PendingLogins {
-  return new MemoryLogins(clock)
+export function createPendingLogins(clock: Clock): PendingLogins {
+  return new MemoryPendingLogins(clock)
 }
 
-interface Waiting {
+interface StoredPendingLogin {
   readonly login: PendingLogin
   readonly client: string
   readonly endsAt: number
@@ -54,10 +54,10 @@ interface Waiting {
  * Pending logins in memory. Anyone can start a login without completing it. An address that starts thousands
  * evicts its own logins, not those of addresses with fewer.
  */
-class MemoryLogins implements PendingLogins {
+class MemoryPendingLogins implements PendingLogins {
   readonly #clock: Clock
   /** Logins by hash of the state, the oldest first. */
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, StoredPendingLogin>()
   /** Hashes of the states of each address, the oldest first. */
   readonly #byClient = new Map<string, Set<string>>()
 
@@ -69,7 +69,7 @@ class MemoryLogins implements PendingLogins {
     const now = this.#clock.now()
     this.#dropUntil(now)
     if (this.#waiting.size >= pendingLoginsMax) this.#remove(this.#oldestOfMost())
-    const name = fingerprint(state)
+    const name = hashSecret(state)
     this.#waiting.set(name, { login, client, endsAt: now + pendingLoginSeconds * 1_000 })
     const own = this.#byClient.get(client)
     if (own) own.add(name)
@@ -77,14 +77,14 @@ class MemoryLogins implements PendingLogins {
   }
 
   async find(state: string): Promise<PendingLogin | undefined> {
-    return this.#inTime(this.#waiting.get(fingerprint(state)))
+    return this.#inTime(this.#waiting.get(hashSecret(state)))
   }
 
   async take(state: string): Promise<PendingLogin | undefined> {
-    return this.#inTime(this.#remove(fingerprint(state)))
+    return this.#inTime(this.#remove(hashSecret(state)))
   }
 
-  #inTime(found: Waiting | undefined): PendingLogin | undefined {
+  #inTime(found: StoredPendingLogin | undefined): PendingLogin | undefined {
     return found && found.endsAt >= this.#clock.now() ? found.login : undefined
   }
 
@@ -105,7 +105,7 @@ class MemoryLogins implements PendingLogins {
     return most.values().next().value!
   }
 
-  #remove(name: string): Waiting | undefined {
+  #remove(name: string): StoredPendingLogin | undefined {
     const found = this.#waiting.get(name)
     if (!found) return undefined
     this.#waiting.delete(name)

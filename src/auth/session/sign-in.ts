@@ -1,35 +1,35 @@
-import type { AuditTrail } from '../../access/audit.ts'
+import type { AuditTrail } from '../../access/audit-trail.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
-import { usesKeys, usesOidc } from '../../config/checks.ts'
+import { withTimeout } from '../../base/deadline.ts'
+import { usesApiKeys, usesOidc } from '../../config/config-checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { auth } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
-import { roleOf } from '../../contract/scopes.ts'
-import type { JwtVerifier } from '../oidc/jwt.ts'
+import { roleOfScopes } from '../../contract/scopes.ts'
+import type { JwtVerifier } from '../oidc/jwt-verifier.ts'
 import type { OidcClient } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
-import type { SessionCookies } from './cookie.ts'
-import { DeviceLogin } from './device.ts'
-import { Renewer } from './issued.ts'
-import { BrowserLogin } from './login.ts'
-import { pendingLogins } from './pending-logins.ts'
-import { BrowserSession } from './refresh.ts'
-import type { Seal } from './seal.ts'
-import { SignInTrail } from './trail.ts'
+import { BrowserLogin } from './browser-login.ts'
+import { BrowserSession } from './browser-session.ts'
+import { DeviceLogin } from './device-login.ts'
+import { TokenRenewer } from './issued-tokens.ts'
+import { createPendingLogins } from './pending-logins.ts'
+import type { Sealer } from './sealer.ts'
+import type { SessionCookies } from './session-cookies.ts'
+import { SignInTrail } from './sign-in-trail.ts'
 
 export interface SignInParts {
   readonly client: OidcClient
   readonly provider: IdentityProvider
   readonly verifier: Pick<JwtVerifier, 'check'>
   readonly cookies: SessionCookies
-  readonly seal: Seal
+  readonly seal: Sealer
   readonly audit: Pick<AuditTrail, 'require' | 'note'>
   readonly clock: Clock
 }
 
-export interface Flows {
+export interface SignInFlows {
   readonly login: BrowserLogin
   readonly session: BrowserSession
   readonly device: DeviceLogin
@@ -48,7 +48,7 @@ const providerWaitMs = 1_000
 
 /** Sign-in by browser and by device. Without `parts`, only API keys are available. */
 export class SignIn {
-  readonly #flows: Flows | undefined
+  readonly #flows: SignInFlows | undefined
   /** True if the provider had a device endpoint when last asked. */
   #device = false
 
@@ -60,7 +60,7 @@ export class SignIn {
   }
 
   /** @throws not_configured  when sign-in with an identity provider is not configured */
-  get flows(): Flows {
+  get flows(): SignInFlows {
     if (this.#flows) return this.#flows
     throw notConfigured()
   }
@@ -74,7 +74,7 @@ export class SignIn {
    * Returns the error for a path that is not served, for every method and body; undefined if the path is
    * served.
    */
-  refusalOf(path: string): WbError | undefined {
+  errorForPath(path: string): WbError | undefined {
     const isServed = this.#flows || !path.startsWith('/auth/') || alwaysServed.includes(path)
     return isServed ? undefined : notConfigured()
   }
@@ -89,7 +89,7 @@ export class SignIn {
     const path = (at: string) => (login ? at : null)
     return {
       modes: {
-        apiKey: usesKeys(this),
+        apiKey: usesApiKeys(this),
         oidc: usesOidc(this),
         login,
         device: await this.#hasDevice(),
@@ -106,22 +106,22 @@ export class SignIn {
   async #hasDevice(): Promise<boolean> {
     if (!this.parts) return false
     const { provider, clock } = this.parts
-    const heard = provider.hasDeviceEndpoint().then(
+    const answered = provider.hasDeviceEndpoint().then(
       has => {
         this.#device = has
       },
       () => {},
     )
-    await within(clock, providerWaitMs, () => heard).catch(() => {})
+    await withTimeout(clock, providerWaitMs, () => answered).catch(() => {})
     return this.#device
   }
 }
 
-function openFlows(mode: Config['auth']['mode'], parts: SignInParts): Flows {
+function openFlows(mode: Config['auth']['mode'], parts: SignInParts): SignInFlows {
   const trail = new SignInTrail(parts.audit, mode)
-  const renewer = new Renewer(parts)
+  const renewer = new TokenRenewer(parts)
   return {
-    login: new BrowserLogin({ ...parts, trail, pending: pendingLogins(parts.clock) }),
+    login: new BrowserLogin({ ...parts, trail, pending: createPendingLogins(parts.clock) }),
     session: new BrowserSession({ ...parts, trail, renewer }),
     device: new DeviceLogin({ ...parts, trail, renewer }),
     postLogoutPath: parts.client.postLogoutPath,
@@ -135,15 +135,15 @@ function openFlows(mode: Config['auth']['mode'], parts: SignInParts): Flows {
  * @throws unauthorized  when the caller is anonymous
  * @see docs/requirements.md#S2.6-10
  */
-export function describeSelf({ subject, session }: AuthContext) {
-  if (!subject) throw new WbError('unauthorized', 'nobody is signed in')
+export function describeCaller({ subject, session }: AuthContext) {
+  if (!subject) throw new WbError('unauthorized', 'no caller is signed in')
   const { id, label, type, workspaceScopes, role, scopes } = subject
   return {
     id,
     label,
     type,
     workspaceScopes: workspaceScopes && [...workspaceScopes],
-    role: role ?? (scopes && roleOf(scopes)),
+    role: role ?? (scopes && roleOfScopes(scopes)),
     scopes: scopes && [...scopes],
     expiresAt: session.expiresAtSeconds,
     canRefresh: session.canRefresh,

@@ -1,36 +1,35 @@
 import * as Flags from '@oclif/core/flags'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
-import { limits } from '../../contract/limits.ts'
 import { type Principal, principals } from '../../contract/principals.ts'
 import { roles } from '../../contract/scopes.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { keyValues } from '../command/flags.ts'
-import { type Kind, pick, type Resolving } from '../find/resolve.ts'
+import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 import type { Fields } from '../shown/resources.ts'
 
-const kind: Kind = {
+const kind: ResourceKind = {
   one: 'principal',
   code: 'principal_not_found',
   list: 'wb access principals list',
   create: ['wb access principals create alice'],
 }
 
-/** What can be said of a principal. */
+/** Flags for the fields of a principal. */
 export const principalFlags = {
-  label: Flags.string({ summary: 'what a person calls it; empty for nothing' }),
+  label: Flags.string({ summary: 'display name; empty to remove it' }),
   role: Flags.option({
     options: roles,
-    summary: 'role in this workspace, instead of the one of its token',
+    summary: 'role in this workspace; replaces the role in the access token',
   })(),
   attribute: Flags.string({
     multiple: true,
-    summary: 'what policies call $principal.NAME; all of them, may be given again',
+    summary: 'attribute, $principal.NAME in policies; replaces all attributes; can be repeated',
     helpValue: 'NAME=VALUE',
   }),
 }
 
-/** The body that the flags make. */
+/** Converts the flags to a request body. */
 export function principalBody(flags: { label?: string; role?: Principal['role']; attribute?: string[] }) {
   return {
     label: flags.label === '' ? null : flags.label,
@@ -40,28 +39,27 @@ export function principalBody(flags: { label?: string; role?: Principal['role'];
 }
 
 /**
- * A principal by id or label.
+ * A principal by ID or label.
  *
  * @throws WbError     principal_not_found, with what was probably meant
  * @throws UsageError  several are labelled so
  */
 export async function findPrincipal(
-  { client, choose }: Resolving,
+  { client, choose }: ResolveContext,
   { workspaceId, name }: Workspace,
   wanted: string,
 ): Promise<Principal> {
-  const query = { limit: limits.pageMax }
-  const all = await everything(client.items(principals.list, { params: { workspaceId }, query }))
+  const all = await collect(client.items(principals.list, { params: { workspaceId } }))
   const exact = all.find(({ principalId }) => principalId === wanted)
   if (exact) return exact
   const named = all.flatMap(row => [
     { row, id: row.principalId, name: row.principalId },
     ...(row.label ? [{ row, id: row.principalId, name: row.label }] : []),
   ])
-  return pick(named, wanted, { ...kind, one: `principal in workspace ${name}` }, choose)
+  return pickResource(named, wanted, { ...kind, one: `principal in workspace ${name}` }, choose)
 }
 
-/** The fields of a principal that a person reads. */
+/** Returns the fields of a principal to show. */
 export function principalFields(principal: Principal): Fields {
   return {
     id: principal.principalId,
@@ -79,8 +77,12 @@ export function attributesOf({ attributes }: Principal): string {
     .join(', ')
 }
 
-/** Whether a workspace knows a principal. */
-export async function isKnown(client: Client, workspaceId: string, principalId: string): Promise<boolean> {
+/** Returns true if the workspace has this principal. */
+export async function principalExists(
+  client: Client,
+  workspaceId: string,
+  principalId: string,
+): Promise<boolean> {
   try {
     await client.call(principals.show, { params: { workspaceId, principalId } })
     return true

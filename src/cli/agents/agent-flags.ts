@@ -1,53 +1,58 @@
 import * as Flags from '@oclif/core/flags'
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import type { ToolRules } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
-import { UsageError } from '../faults.ts'
-import { everyBase, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
-import { toolPatterns } from '../find/tool.ts'
-import { ruleFrom, ruleWords } from '../shown/rule-word.ts'
+import { UsageError } from '../errors.ts'
+import {
+  knowledgeBaseKind,
+  listKnowledgeBases,
+  pickResource,
+  type ResolveContext,
+  type ResourceKind,
+} from '../find/resolve.ts'
+import { resolveToolPatterns } from '../find/tool.ts'
+import { parseRule, ruleWords } from '../shown/tool-rule.ts'
 import { samplingFlags } from './sampling-flags.ts'
 
-/** What `create` and `update` say of an agent. */
+/** Flags of `wb agents create` and `wb agents update`. */
 export const agentFlags = {
-  description: Flags.string({ summary: 'what it is for' }),
-  prompt: Flags.string({ summary: 'how it is to answer: its system prompt', helpValue: 'TEXT' }),
+  description: Flags.string({ summary: 'purpose' }),
+  prompt: Flags.string({ summary: 'system prompt', helpValue: 'TEXT' }),
   kb: Flags.string({
     char: 'k',
     multiple: true,
-    summary: 'knowledge base, by name or id; may be given again [all of them]',
+    summary: 'knowledge base, by name or ID; can be repeated [all]',
   }),
   tool: Flags.string({
     multiple: true,
     summary:
-      'tool, by name or id, or a server, which is all that it offers now; may be given again [every built-in one]',
+      'tool by name or ID, or a server for all of its current tools; can be repeated [all built-in tools]',
     helpValue: 'NAME',
   }),
   rule: Flags.string({
     multiple: true,
     summary:
-      'rule for a tool or for all tools of a server: allow, ask, deny or always; an id may end in *; may be given again',
+      'rule for a tool, or for all tools of a server: allow, ask, deny or always; an ID can end in *; can be repeated',
     helpValue: 'NAME=WORD',
   }),
-  llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),
+  llm: Flags.string({ summary: 'LLM service, by name or ID', helpValue: 'NAME' }),
   ...samplingFlags,
 }
 
 /**
- * The rules that are given as `NAME=WORD`; undefined where none is.
+ * Parses the rules of `--rule NAME=WORD`. Returns undefined if there are none.
  *
- * @throws UsageError                     one is not in this form, or could be of several tools
- * @throws WbError agent_tool_unresolved  with what was probably meant
+ * @throws UsageError                     a rule has another format, or its name matches several tools
+ * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
  */
-export async function toolRules(
-  resolving: Resolving,
+export async function parseToolRules(
+  resolving: ResolveContext,
   workspaceId: string,
   given: readonly string[] | undefined,
 ): Promise<ToolRules | undefined> {
   if (given === undefined || given.length === 0) return undefined
   const rules = given.map(ruleOf)
-  const patterns = await toolPatterns(
+  const patterns = await resolveToolPatterns(
     resolving,
     workspaceId,
     rules.map(({ tool }) => tool),
@@ -57,14 +62,14 @@ export async function toolRules(
 
 function ruleOf(given: string): { tool: string; rule: ToolRules[string] } {
   const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(given) ?? []
-  const rule = ruleFrom(word)
+  const rule = parseRule(word)
   if (rule) return { tool, rule }
   throw new UsageError(`--rule ${given} is not NAME=WORD, where WORD is ${ruleWords.join(', ')}`, [
     "--rule 'mcp:*=ask'",
   ])
 }
 
-const llmServiceKind: Kind = {
+const llmServiceKind: ResourceKind = {
   one: 'LLM service',
   code: 'llm_service_not_found',
   list: 'wb services list',
@@ -72,37 +77,37 @@ const llmServiceKind: Kind = {
 }
 
 /**
- * The id of an LLM service: by id or name, else of the only one, or the one that the person chooses; null where there
- * is none.
+ * Returns the ID of an LLM service by ID or name; without one, that of the only service or the user's
+ * choice. Returns null if there is no service.
  *
  * @throws WbError llm_service_not_found
- * @throws UsageError  several could be meant
+ * @throws UsageError  several services match
  */
-export async function llmServiceId(
-  resolving: Resolving,
+export async function resolveLlmServiceId(
+  resolving: ResolveContext,
   workspaceId: string,
   wanted?: string,
 ): Promise<string | null> {
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  const all = await everything(resolving.client.items(llmServices.list, request))
+  const request = { params: { workspaceId } }
+  const all = await collect(resolving.client.items(llmServices.list, request))
   if (all.length === 0 && wanted === undefined) return null
   const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
   const naming = (name: string) => `--llm ${name}`
-  return pick(named, wanted, { ...llmServiceKind, naming }, resolving.choose)
+  return pickResource(named, wanted, { ...llmServiceKind, naming }, resolving.choose)
 }
 
 /**
- * The ids of knowledge bases that are named, in their order; undefined where none is.
+ * Returns the IDs of the named knowledge bases in order, or undefined if none is named.
  *
- * @throws WbError knowledge_base_not_found  with what was probably meant
+ * @throws WbError knowledge_base_not_found  no knowledge base matches; suggests a similar name
  */
-export async function knowledgeBaseIds(
-  { client }: Resolving,
+export async function resolveKnowledgeBaseIds(
+  { client }: ResolveContext,
   workspaceId: string,
   wanted: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
   if (wanted === undefined || wanted.length === 0) return undefined
-  const all = await everyBase(client, workspaceId)
+  const all = await listKnowledgeBases(client, workspaceId)
   const named = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
-  return Promise.all(wanted.map(one => pick(named, one, knowledgeBaseKind, undefined)))
+  return Promise.all(wanted.map(one => pickResource(named, one, knowledgeBaseKind, undefined)))
 }

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 const decimal = (flag: string, max: number) =>
   Flags.custom<number>({
@@ -14,14 +14,17 @@ const decimal = (flag: string, max: number) =>
 /** Sampling flags of agents and LLM services. */
 export const samplingFlags = {
   temperature: decimal('temperature', 2)({ summary: "randomness of answers, from 0 to 2 [the provider's]" }),
-  'top-p': decimal('top-p', 1)({ summary: "share of likely tokens to consider, up to 1 [the provider's]" }),
+  'top-p': decimal(
+    'top-p',
+    1,
+  )({ summary: "share of likely tokens to consider, from 0 to 1 [the provider's]" }),
   'reasoning-effort': Flags.string({
     summary: "how long a reasoning model may think: low, medium, high [the provider's]",
     helpValue: 'WORD',
   }),
   stop: Flags.string({
     multiple: true,
-    summary: 'text that ends an answer; may be given again [none]',
+    summary: 'text that ends an answer; can be repeated [none]',
     helpValue: 'TEXT',
   }),
 }

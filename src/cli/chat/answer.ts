@@ -1,12 +1,12 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import type { TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { isErrorCode, WbError } from '../../contract/errors.ts'
-import { Interrupted, PartlyFailed } from '../faults.ts'
+import { CommandFailed, Interrupted } from '../errors.ts'
 import { signInLines } from '../mcp/sign-in-required.ts'
-import type { Passage } from '../passages/hits.ts'
+import type { Passage } from '../passages/find-passages.ts'
 import type { Output } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { citationsOf } from './citations.ts'
 import { finishNote } from './finish-note.ts'
@@ -92,8 +92,8 @@ export function errorOf({
 }
 
 /** What came in the place of an answer; the runtime keeps it behind the question. */
-export function failedAnswer({ metadata, content }: Pick<Message, 'metadata' | 'content'>): PartlyFailed {
-  return new PartlyFailed(plain(metadata.error_message || content || 'the answer broke off'), [
+export function failedAnswer({ metadata, content }: Pick<Message, 'metadata' | 'content'>): CommandFailed {
+  return new CommandFailed(plain(metadata.error_message || content || 'the answer broke off'), [
     'wb services list --type llm     shows what answers, and where it is',
   ])
 }

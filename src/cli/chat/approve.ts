@@ -1,5 +1,5 @@
 import type { Approval, TurnEvent } from '../../contract/chat.ts'
-import { choose, type Prompts } from '../terminal/ask.ts'
+import { choose, type PromptStreams } from '../terminal/ask.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
@@ -34,7 +34,7 @@ export async function* approving({ send, ask, decide }: Approving): AsyncGenerat
       }
       const late = new AbortController()
       const answered = ask(data, late.signal).then(decision => decide(data.approvalId, decision))
-      // Who does not answer in time is not waited for.
+      // Who does not respond in time is not waited for.
       const isLate = next.then(
         () => late.abort(),
         () => late.abort(),
@@ -54,7 +54,7 @@ export async function* approving({ send, ask, decide }: Approving): AsyncGenerat
 export async function askApproval(
   { arguments: given, name }: { readonly arguments: string; readonly name: string },
   agent: string,
-  { io, output }: { io: Prompts; output: Output },
+  { io, output }: { io: PromptStreams; output: Output },
   late: AbortSignal,
 ): Promise<Approval['decision']> {
   output.warn(`  ${plainLine(agent)} wants to use ${plainLine(name)} with`)

@@ -1,10 +1,10 @@
 import { readFile, stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { limits } from '../../contract/limits.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { systemRefusal } from '../ingest/read-text.ts'
 import { mayBeText, mediaTypeOf } from '../ingest/text-types.ts'
-import { typedPath } from '../typed-path.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /**
  * Reads a file that is attached to a conversation.
@@ -12,7 +12,7 @@ import { typedPath } from '../typed-path.ts'
  * @throws UsageError  it cannot be read, is no file, or is too large
  */
 export async function attachedFile(path: string, cwd: string): Promise<File> {
-  const file = typedPath(cwd, path)
+  const file = resolveTypedPath(cwd, path)
   const name = basename(path)
   const type = mayBeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
   const unreadable = (why: string) => new UsageError(`"${path}" cannot be read: ${why}`)

@@ -6,10 +6,10 @@ import type { TurnEvent } from '../../contract/chat.ts'
 import { WbCommand } from '../command/command.ts'
 import { readAll } from '../connection/request-body.ts'
 import { isCi, takesUtf8 } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
-import { everyServer } from '../find/mcp-server.ts'
-import { everyBase } from '../find/resolve.ts'
+import { listMcpServers } from '../find/mcp-server.ts'
+import { listKnowledgeBases } from '../find/resolve.ts'
 import { asciiTerminal } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -27,7 +27,7 @@ import { Talk } from './talk.ts'
 import { isOfServer, toolName } from './tool-name.ts'
 
 export const chatFlags = {
-  conversation: Flags.string({ summary: 'go on with this one, by title or id', helpValue: 'TITLE' }),
+  conversation: Flags.string({ summary: 'go on with this one, by title or ID', helpValue: 'TITLE' }),
   continue: Flags.boolean({ char: 'c', summary: 'go on with the newest one', exclusive: ['conversation'] }),
   stream: Flags.boolean({
     allowNo: true,
@@ -68,7 +68,7 @@ export abstract class ChatCommand extends WbCommand {
     const { chatInTerminal, chatInLines } = await fronts()
     await (isReadOut ? chatInLines : chatInTerminal)(options)
     const { conversationId } = meeting.talk
-    if (conversationId) this.output.note(`  ${this.spoken} --conversation ${conversationId}`)
+    if (conversationId) this.output.note(`  ${this.commandName} --conversation ${conversationId}`)
   }
 
   /** One question and its answer. */
@@ -156,7 +156,7 @@ export abstract class ChatCommand extends WbCommand {
 
   private async questionOf(typed: string | undefined): Promise<string> {
     if (typed !== undefined) return typed
-    const missing = new UsageError('QUESTION is missing: what to ask, in words or a sentence')
+    const missing = new UsageError('QUESTION is missing: question, in words or a sentence')
     if (this.io.stdin.isTTY) throw missing
     const text = (await readAll(this.io.stdin)).trim()
     if (text === '') throw missing
@@ -165,15 +165,15 @@ export abstract class ChatCommand extends WbCommand {
 
   /** Whom one speaks with, and in which conversation. */
   private async meet({ agent: wanted, flags }: Wanted): Promise<Meeting> {
-    const { resolving, client, signal, output } = this
+    const { resolveContext, client, signal, output } = this
     if (flags.conversation !== undefined) {
-      const found = await findConversation(resolving, flags.conversation)
-      const { agent } = await speaker(resolving, found.agentId)
+      const found = await findConversation(resolveContext, flags.conversation)
+      const { agent } = await speaker(resolveContext, found.agentId)
       const talk = new Talk(client, agent, signal)
       talk.goOn(found.conversationId)
       return { agent, talk, conversation: { id: found.conversationId, name: conversationName(found) } }
     }
-    const { agent, isAssumed } = await speaker(resolving, wanted)
+    const { agent, isAssumed } = await speaker(resolveContext, wanted)
     if (isAssumed)
       this.progress.above(() =>
         output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
@@ -212,8 +212,8 @@ export abstract class ChatCommand extends WbCommand {
     const { name, workspaceId, knowledgeBaseIds, toolIds } = agent
     const { client } = this
     const [bases, servers] = await Promise.all([
-      knowledgeBaseIds.length === 0 ? [] : everyBase(client, workspaceId),
-      toolIds.some(isOfServer) ? everyServer(client, workspaceId) : [],
+      knowledgeBaseIds.length === 0 ? [] : listKnowledgeBases(client, workspaceId),
+      toolIds.some(isOfServer) ? listMcpServers(client, workspaceId) : [],
     ])
     const used = bases.filter(({ knowledgeBaseId }) => knowledgeBaseIds.includes(knowledgeBaseId))
     return {

@@ -1,7 +1,7 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { isId } from '../id.ts'
-import type { Passage } from '../passages/hits.ts'
+import type { Passage } from '../passages/find-passages.ts'
 import { documentName } from '../shown/resources.ts'
 
 /** What an answer cites; what is no list of citations is none. */

@@ -3,9 +3,9 @@ import { basename } from 'node:path'
 import type { Message } from '../../contract/conversations.ts'
 import { imageTypeOf } from '../../contract/images.ts'
 import { limits } from '../../contract/limits.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { typedPath } from '../typed-path.ts'
 import type { NamedImage } from './port.ts'
 
 const unreadable: Readonly<Record<string, string>> = {
@@ -35,7 +35,7 @@ export async function readImage(path: string, cwd: string): Promise<NamedImage> 
 }
 
 async function readBytes(path: string, cwd: string): Promise<Buffer> {
-  const file = typedPath(cwd, path)
+  const file = resolveTypedPath(cwd, path)
   try {
     const found = await stat(file)
     if (!found.isFile() && !found.isDirectory())

@@ -1,5 +1,5 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { WbError } from '../../contract/errors.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**

@@ -2,7 +2,7 @@ import type { Attachment } from '../../contract/attachments.ts'
 import type { Approval, Citation, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ImageInput } from '../../contract/images.ts'
-import type { Passage } from '../passages/hits.ts'
+import type { Passage } from '../passages/find-passages.ts'
 
 /** An image to send, with the name of its file, which is not sent. */
 export interface NamedImage extends ImageInput {
@@ -69,7 +69,7 @@ export interface ChatPort {
   knowledgeBases(): Promise<Choice[]>
   /** Sets the knowledge bases of later answers; an empty list means all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
-  /** Returns conversations with the agent, last used first. Words limit them to titles that contain all of them. */
+  /** Returns conversations with the agent, last used first. Words limit them to those that contain all of them. */
   conversations(search: string): Promise<Choice[]>
   /** Returns the versions of a question, oldest first. */
   versions(messageId: string): Promise<Choice[]>

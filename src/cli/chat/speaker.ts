@@ -1,7 +1,7 @@
 import type { Agent } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { findAgent, namedAgents } from '../find/agent.ts'
-import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
+import { findAgent, listAgents } from '../find/agent.ts'
+import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 
 /** Speaks where no agent is named and there are several. */
 const usual = 'maven'
@@ -13,12 +13,12 @@ const usual = 'maven'
  * @throws WbError agent_not_found, UsageError
  */
 export async function speaker(
-  resolving: Resolving,
+  resolving: ResolveContext,
   wanted: string | undefined,
 ): Promise<{ agent: Agent; isAssumed: boolean }> {
   if (wanted !== undefined) return { agent: await findAgent(resolving, wanted), isAssumed: false }
   const { workspaceId } = await resolveWorkspace(resolving)
-  const all = await namedAgents(resolving, workspaceId)
+  const all = await listAgents(resolving, workspaceId)
   const agent = all.find(({ name }) => name.toLowerCase() === usual) ?? all[0]
   if (!agent)
     throw new WbError('agent_not_found', 'there is no agent yet', {

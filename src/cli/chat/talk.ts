@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type Agent, agents } from '../../contract/agents.ts'
 import { type Attachment, attachments } from '../../contract/attachments.ts'
 import { type Approval, type Citation, chat, type MessagePair, type TurnEvent } from '../../contract/chat.ts'
@@ -8,19 +8,18 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
-import { chunksOf } from '../documents/chunks.ts'
+import { readDocumentChunks } from '../documents/chunks.ts'
 import { conversationName } from '../find/conversation.ts'
-import { everyBase } from '../find/resolve.ts'
-import { findPassages, type Passage } from '../passages/hits.ts'
+import { listKnowledgeBases } from '../find/resolve.ts'
+import { findPassages, type Passage } from '../passages/find-passages.ts'
 import { documentName } from '../shown/resources.ts'
-import { ago } from '../terminal/moment.ts'
+import { formatAgo } from '../terminal/duration.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { markdownOf } from './exported.ts'
 import { type ChatPort, type Choice, type Say, usedPassagesMax } from './port.ts'
 import { usedChunks } from './used-chunks.ts'
 
 const passagesFound = 5
-const query = { limit: limits.pageMax }
 
 type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
@@ -137,7 +136,7 @@ export class Talk implements ChatPort {
       return []
     }
     const params = { ...this.#ofAgent, conversationId }
-    return everything(this.client.items(messages.list, { params, query }))
+    return collect(this.client.items(messages.list, { params }))
   }
 
   async exported(): Promise<string | undefined> {
@@ -177,7 +176,7 @@ export class Talk implements ChatPort {
     const document = await this.client.call(documents.show, { params })
     let before = ''
     let text: string | undefined
-    for await (const chunk of chunksOf(this.client, document)) {
+    for await (const chunk of readDocumentChunks(this.client, document)) {
       const said = chunk.text ?? ''
       if (text !== undefined) return { text, around: [before, said] as const }
       if (chunk.id === chunkId) text = said
@@ -240,7 +239,7 @@ export class Talk implements ChatPort {
 
   async models(): Promise<Choice[]> {
     const { workspaceId, llmServiceId: bound } = this.agent
-    const all = await everything(this.client.items(llmServices.list, { params: { workspaceId }, query }))
+    const all = await collect(this.client.items(llmServices.list, { params: { workspaceId } }))
     return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
       id,
       name: modelName,
@@ -253,7 +252,7 @@ export class Talk implements ChatPort {
   async knowledgeBases(): Promise<Choice[]> {
     const { workspaceId } = this.agent
     const chosen = await this.#inUse()
-    const all = await everyBase(this.client, workspaceId)
+    const all = await listKnowledgeBases(this.client, workspaceId)
     return all.map(({ knowledgeBaseId: id, name, description }) => ({
       id,
       name,
@@ -281,12 +280,12 @@ export class Talk implements ChatPort {
   }
 
   async conversations(search: string): Promise<Choice[]> {
-    const found = { ...query, sort: 'activity' as const, ...(search !== '' && { q: search }) }
+    const found = { sort: 'activity' as const, ...(search !== '' && { q: search }) }
     const items = this.client.items(conversations.list, { params: this.#ofAgent, query: found })
-    return (await everything(items)).map(one => ({
+    return (await collect(items)).map(one => ({
       id: one.conversationId,
       name: conversationName(one),
-      about: ago(Date.parse(one.lastActivityAt), systemClock.now()),
+      about: formatAgo(Date.parse(one.lastActivityAt), systemClock.now()),
       isChosen: one.conversationId === this.#conversationId,
     }))
   }

@@ -1,5 +1,5 @@
 import { ofServer } from '../../contract/tool-ids.ts'
-import { type Names, nameIn } from '../shown/tool.ts'
+import { lookUpName, type Names } from '../shown/tool-name.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
 /**
@@ -10,7 +10,7 @@ import { plainLine, revealed } from '../terminal/terminal-text.ts'
  */
 export function toolName(id: string, servers: Names): string {
   const parts = ofServer(id)
-  const server = parts && nameIn(servers, parts.server)
+  const server = parts && lookUpName(servers, parts.server)
   return revealed(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
 }
 

@@ -5,14 +5,18 @@ import { filters } from '../../contract/filters.ts'
 import { jobs } from '../../contract/jobs.ts'
 import { apiKeys } from '../../contract/keys.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { mcpServers } from '../../contract/mcp-servers.ts'
 import { principals } from '../../contract/principals.ts'
 import { secretReleases } from '../../contract/releases.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { conversationName } from '../find/conversation.ts'
-import { type Named, type Resolving, resolveKnowledgeBase, resolveWorkspace } from '../find/resolve.ts'
-import { jobPlaces } from '../jobs/job-places.ts'
+import {
+  type NamedResource,
+  type ResolveContext,
+  resolveKnowledgeBase,
+  resolveWorkspace,
+} from '../find/resolve.ts'
+import { lookUpJobNames } from '../jobs/job-names.ts'
 import { ServiceCalls } from '../services/calls.ts'
 import { type ServiceType, serviceTypes } from '../services/kinds.ts'
 import { documentName } from '../shown/resources.ts'
@@ -22,7 +26,7 @@ export interface Choices {
   /** Singular noun for the kind. */
   readonly one: string
   /** Lists all of them. `id` is a value that commands accept as a reference. */
-  among(resolving: Resolving, flags: NarrowingFlags): AsyncIterable<Named>
+  among(resolving: ResolveContext, flags: NarrowingFlags): AsyncIterable<NamedResource>
 }
 
 /** Flags that limit which resources are listed. */
@@ -31,12 +35,10 @@ export interface NarrowingFlags {
   readonly type?: string
 }
 
-const query = { limit: limits.pageMax }
-
 export const aWorkspace: Choices = {
   one: 'workspace',
   async *among({ client }) {
-    for await (const { workspaceId: id, name } of client.items(workspaces.list, { query })) yield { id, name }
+    for await (const { workspaceId: id, name } of client.items(workspaces.list, {})) yield { id, name }
   },
 }
 
@@ -110,7 +112,7 @@ export const anUnfinishedJob: Choices = {
     const { client } = resolving
     const { items } = await client.call(jobs.list, await ofWorkspace(resolving))
     const open = items.filter(({ status }) => status === 'pending' || status === 'running')
-    const places = await jobPlaces(client, open)
+    const places = await lookUpJobNames(client, open)
     for (const job of open) {
       const { document, base } = places.of(job)
       const about = document ? `${document}${base ? ` in ${base}` : ''}` : job.jobId
@@ -126,7 +128,7 @@ export const aKeyInUse: Choices = {
   among: resolving => keys(resolving, ({ revokedAt }) => revokedAt === null),
 }
 
-async function* keys(resolving: Resolving, keeps: (key: { revokedAt: string | null }) => boolean) {
+async function* keys(resolving: ResolveContext, keeps: (key: { revokedAt: string | null }) => boolean) {
   const request = await ofWorkspace(resolving)
   for await (const key of resolving.client.items(apiKeys.list, request))
     if (keeps(key)) yield { id: key.prefix, name: key.label }
@@ -144,17 +146,17 @@ export const aPrincipal: Choices = {
 export const aSecretRelease: Choices = {
   one: 'secret release',
   async *among({ client }) {
-    for await (const { releaseId: id, ref, host } of client.items(secretReleases.list, { query }))
+    for await (const { releaseId: id, ref, host } of client.items(secretReleases.list, {}))
       yield { id, name: `${ref} for ${host}` }
   },
 }
 
-async function ofWorkspace(resolving: Resolving) {
+async function ofWorkspace(resolving: ResolveContext) {
   const { workspaceId } = await resolveWorkspace(resolving)
-  return { params: { workspaceId }, query }
+  return { params: { workspaceId } }
 }
 
-async function ofBase(resolving: Resolving, { kb: named }: NarrowingFlags) {
+async function ofBase(resolving: ResolveContext, { kb: named }: NarrowingFlags) {
   const { workspaceId, knowledgeBaseId } = await resolveKnowledgeBase(resolving, named)
-  return { params: { workspaceId, knowledgeBaseId }, query }
+  return { params: { workspaceId, knowledgeBaseId } }
 }

@@ -1,19 +1,18 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import {
-  type Resolving,
+  type ResolveContext,
   resolveKnowledgeBase,
   resolveWorkspace,
   workspaceOrDefault,
 } from '../find/resolve.ts'
-import * as person from '../terminal/ask.ts'
-import { shellWord } from '../terminal/shell-word.ts'
-import { take } from '../terminal/take.ts'
+import { takeFirst } from '../terminal/take.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
-import { isTaken, missingValue } from './existing.ts'
-import type { MissingArgument } from './parse-fault.ts'
+import { isNameTaken, promptForArgument } from './existing-arg.ts'
+import type { MissingArgument } from './parse-error.ts'
 import { StartedCommand } from './started-command.ts'
 
 /** Default number of rows of a list in a terminal. */
@@ -24,40 +23,46 @@ export abstract class WbCommand extends StartedCommand {
   /** Answers by question, to ask each question only once. */
   readonly #chosen = new Map<string, string>()
 
-  protected override given(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
-    return missingValue(argument, { resolving: this.resolving, flags, io: this.io, signal: this.signal })
+  protected override promptForArgument(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
+    return promptForArgument(argument, {
+      resolving: this.resolveContext,
+      flags,
+      io: this.io,
+      signal: this.signal,
+    })
   }
 
   /** Asks for a secret, without echoing it. */
   protected askSecret(question: string): Promise<string> {
-    return person.askSecret(this.io, question, this.signal)
+    return this.prompts.askSecret(question)
   }
 
   /** Returns a workspace by name or ID; without one, that of `--workspace`, the default, or the only one. */
   protected workspace(nameOrId?: string): Promise<Workspace> {
-    return resolveWorkspace(this.resolving, nameOrId)
+    return resolveWorkspace(this.resolveContext, nameOrId)
   }
 
   /** Like {@link workspace}, but creates a workspace named `default` if the runtime has none. */
   protected workspaceOrDefault(): Promise<Workspace> {
-    return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ made workspace ${name}`))
+    return workspaceOrDefault(this.resolveContext, ({ name }) =>
+      this.output.note(`  ✓ created workspace ${name}`),
+    )
   }
 
   /** Returns a knowledge base by name or ID; without one, that of `.wb.yaml`, or the only one. */
   protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
-    return resolveKnowledgeBase(this.resolving, nameOrId)
+    return resolveKnowledgeBase(this.resolveContext, nameOrId)
   }
 
-  protected get resolving(): Resolving {
+  protected get resolveContext(): ResolveContext {
     const { client, profile, argv } = this
-    const choose: Resolving['choose'] = async (question, choices) => {
+    const choose: ResolveContext['choose'] = async (question, choices) => {
       this.progress.end()
-      const answer =
-        this.#chosen.get(question) ?? (await person.choose(this.io, question, choices, this.signal))
+      const answer = this.#chosen.get(question) ?? (await this.prompts.choose(question, choices))
       this.#chosen.set(question, answer)
       return answer
     }
-    const typed = (...words: string[]) => [this.spoken, ...words.map(shellWord)].join(' ')
+    const typed = (...words: string[]) => [this.commandName, ...words.map(shellWord)].join(' ')
     return {
       client,
       profile,
@@ -74,8 +79,7 @@ export abstract class WbCommand extends StartedCommand {
    * @throws UsageError  there is no terminal to ask in
    */
   protected async ask(question: string, missing: string): Promise<string> {
-    if (!this.canAsk) throw new UsageError(missing)
-    return person.ask(this.io, question, this.signal)
+    return this.prompts.ask(question, missing)
   }
 
   /**
@@ -83,17 +87,17 @@ export abstract class WbCommand extends StartedCommand {
    *
    * @throws UsageError  the flag is missing, and there is no terminal to ask in
    */
-  protected async want(flag: string, given: string | undefined, question: string): Promise<string> {
+  protected async flagOrPrompt(flag: string, given: string | undefined, question: string): Promise<string> {
     return given ?? this.ask(`${question}:`, `${flag} is missing`)
   }
 
   /**
-   * Like {@link want}, but lets the user choose from a list.
+   * Like {@link flagOrPrompt}, but lets the user choose from a list.
    *
    * @param choices  fetches the list; called only if the user has to choose
    * @throws UsageError  the flag is missing, and there is no terminal to ask in or the list is empty
    */
-  protected async wantOneOf(
+  protected async flagOrChoice(
     flag: string,
     given: string | undefined,
     question: string,
@@ -102,8 +106,8 @@ export abstract class WbCommand extends StartedCommand {
     if (given !== undefined) return given
     if (!this.canAsk) throw new UsageError(`${flag} is missing`)
     const offered = await choices()
-    if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is none to choose from`)
-    return person.choose(this.io, question, offered, this.signal)
+    if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is nothing to choose from`)
+    return this.prompts.choose(question, offered)
   }
 
   /**
@@ -114,7 +118,7 @@ export abstract class WbCommand extends StartedCommand {
    */
   protected requireChange(change: object): void {
     if (Object.values(change).every(value => value === undefined))
-      throw new UsageError('nothing to change was named', [`${this.spoken} --help`])
+      throw new UsageError('no change was given', [`${this.commandName} --help`])
   }
 
   /**
@@ -122,8 +126,8 @@ export abstract class WbCommand extends StartedCommand {
    *
    * @param standard  answer of Enter alone
    */
-  protected async agree(question: string, standard = true): Promise<boolean> {
-    return this.canAsk && person.agree(this.io, question, this.signal, standard)
+  protected async askYesNo(question: string, standard = true): Promise<boolean> {
+    return this.prompts.askYesNo(question, standard)
   }
 
   /**
@@ -132,12 +136,16 @@ export abstract class WbCommand extends StartedCommand {
    *
    * @throws UsageError  the user declined
    */
-  protected async allowTwin(among: Choices, name: string, flags: NarrowingFlags = {}): Promise<void> {
-    if (!(await isTaken(among.among(this.resolving, flags), name))) return
+  protected async confirmDuplicateName(
+    among: Choices,
+    name: string,
+    flags: NarrowingFlags = {},
+  ): Promise<void> {
+    if (!(await isNameTaken(among.among(this.resolveContext, flags), name))) return
     const fact = `another ${among.one} is named ${plainLine(name)}`
-    if (!this.canAsk) this.output.warn(`  ! ${fact}; this makes a second one`)
-    else if (!(await this.agree(`${fact}; make a second one?`, false)))
-      throw new UsageError('nothing was made', ['the same command with another name makes one of that name'])
+    if (!this.canAsk) this.output.warn(`  ! ${fact}; this creates a second one`)
+    else if (!(await this.askYesNo(`${fact}; create a second one?`, false)))
+      throw new UsageError('nothing was created', ['choose another name'])
   }
 
   /**
@@ -149,7 +157,10 @@ export abstract class WbCommand extends StartedCommand {
     items: AsyncIterable<T> | Iterable<T>,
     limit?: number,
   ): Promise<{ rows: T[]; total?: string }> {
-    return this.waitFor('reading', take(items, limit ?? (this.output.interactive ? screenful : Infinity)))
+    return this.waitFor(
+      'reading',
+      takeFirst(items, limit ?? (this.output.interactive ? screenful : Infinity)),
+    )
   }
 
   /**
@@ -173,10 +184,10 @@ export abstract class WbCommand extends StartedCommand {
     yes: boolean,
   ): Promise<void> {
     if (yes) return
-    if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to go on without being asked'])
+    if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to skip the confirmation'])
     this.output.warn(`  This ${act}.`)
-    const typed = await person.askToConfirm(this.io, `Type ${name} to go on:`, this.signal)
+    const typed = await this.prompts.askToConfirm(`Type ${name} to confirm:`)
     if (typed !== name)
-      throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['the same command asks again'])
+      throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['run the command again to confirm'])
   }
 }

@@ -1,7 +1,7 @@
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { KeychainUnavailable } from '../../keychain/keychain.ts'
-import { Interrupted, UsageError } from '../faults.ts'
+import { Interrupted, UsageError } from '../errors.ts'
 
 /** Exit statuses. @see docs/cli.md */
 export const exit = {

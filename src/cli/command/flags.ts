@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 function everywhere(helpValue?: string) {
   return { helpGroup: 'GLOBAL', ...(helpValue && { helpValue }) }
@@ -7,11 +7,11 @@ function everywhere(helpValue?: string) {
 
 /** Flags of every command. */
 export const globalFlags = {
-  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', ...everywhere('NAME') }),
+  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or ID', ...everywhere('NAME') }),
   profile: Flags.string({ summary: 'profile, by name', ...everywhere('NAME') }),
-  url: Flags.string({ summary: 'address of a runtime', ...everywhere() }),
+  url: Flags.string({ summary: 'address of the runtime', ...everywhere() }),
   local: Flags.boolean({
-    summary: 'use the runtime of this machine, whatever the profile says',
+    summary: 'use the runtime on this machine, not that of the profile',
     helpGroup: 'GLOBAL',
   }),
   'data-dir': Flags.string({
@@ -22,19 +22,19 @@ export const globalFlags = {
     summary: 'configuration file of the runtime on this machine',
     ...everywhere('FILE'),
   }),
-  json: Flags.boolean({ summary: "print the API's own object", helpGroup: 'GLOBAL' }),
-  jq: Flags.string({ summary: 'print what a jq expression makes of that object', ...everywhere('EXPR') }),
-  quiet: Flags.boolean({ char: 'q', summary: 'print the result alone', helpGroup: 'GLOBAL' }),
-  debug: Flags.boolean({ summary: 'print each request, and the details of an error', helpGroup: 'GLOBAL' }),
-  'no-color': Flags.boolean({ summary: 'print without colours', helpGroup: 'GLOBAL' }),
-  'no-wait': Flags.boolean({ summary: 'leave work that is due to the next process', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ summary: 'print JSON, as returned by the API', helpGroup: 'GLOBAL' }),
+  jq: Flags.string({ summary: 'filter the JSON output with a jq expression', ...everywhere('EXPR') }),
+  quiet: Flags.boolean({ char: 'q', summary: 'print only the result', helpGroup: 'GLOBAL' }),
+  debug: Flags.boolean({ summary: 'print requests and details of errors', helpGroup: 'GLOBAL' }),
+  'no-color': Flags.boolean({ summary: 'print without colors', helpGroup: 'GLOBAL' }),
+  'no-wait': Flags.boolean({ summary: 'exit without waiting for background work', helpGroup: 'GLOBAL' }),
   credential: Flags.option({
     options: ['key', 'login'] as const,
-    summary: 'send this one where there are both',
+    summary: 'credential to send if both are available',
     helpGroup: 'GLOBAL',
   })(),
   'insecure-http': Flags.boolean({
-    summary: 'send a key over http:// to another machine',
+    summary: 'allow sending credentials over http:// to other machines',
     helpGroup: 'GLOBAL',
   }),
   'as-operator': Flags.boolean({
@@ -44,9 +44,12 @@ export const globalFlags = {
 }
 
 /** `--limit` of commands that list. */
-export const limitFlag = Flags.integer({ min: 1, summary: 'how many at most [50 in a terminal, else all]' })
+export const limitFlag = Flags.integer({
+  min: 1,
+  summary: 'maximum number of rows [50 in a terminal, else all]',
+})
 /** `--yes` of commands that delete. */
-export const yesFlag = Flags.boolean({ char: 'y', summary: 'go on without being asked' })
+export const yesFlag = Flags.boolean({ char: 'y', summary: 'skip the confirmation' })
 
 /**
  * Parses the `NAME=VALUE` pairs of a flag that can be repeated.
@@ -56,7 +59,7 @@ export const yesFlag = Flags.boolean({ char: 'y', summary: 'go on without being 
 export function keyValues(pairs: readonly string[], flag: string): Record<string, string> {
   const entries = pairs.map(pair => {
     const at = pair.indexOf('=')
-    if (at < 1) throw new UsageError(`${flag} "${pair}" has no NAME=VALUE`)
+    if (at < 1) throw new UsageError(`${flag} "${pair}" is not NAME=VALUE`)
     return [pair.slice(0, at), pair.slice(at + 1)] as const
   })
   return Object.fromEntries(entries)

@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/config'
-import { columnsSaid } from '../environment.ts'
+import { columnsSetting } from '../environment.ts'
 import type { Io } from '../io.ts'
 import { type Style, styleFor } from '../terminal/style.ts'
 import { displayWidth, pad } from '../terminal/terminal-text.ts'
@@ -85,7 +85,7 @@ const verbs = [
   'remove',
 ]
 
-const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
+const opening = 'Search your own documents on this machine, and get answers with citations.'
 const widthMax = 100
 /** Minimum width of the name column in `wb --help`, in cells, to align its lists. */
 const nameWidth = 18
@@ -106,7 +106,7 @@ interface Look extends Style {
  * @param typed  words of the command line
  */
 export function helpLook({ stdout, stderr, env }: Io, typed: readonly string[]): Look {
-  const columns = stdout.columns ?? columnsSaid(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
+  const columns = stdout.columns ?? columnsSetting(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
   return { ...styleFor(stdout.isTTY === true && !typed.includes('--no-color')), columns }
 }
 
@@ -153,7 +153,9 @@ function firstPage(commands: Loadable[], look: Look): string[] {
       look,
     ),
     '',
-    ...wrapped('  wb --help shows every command, wb COMMAND --help one of them.', look).map(look.dim),
+    ...wrapped('  Use wb --help for all commands, and wb COMMAND --help for one command.', look).map(
+      look.dim,
+    ),
   ]
 }
 
@@ -180,7 +182,7 @@ function wholePage(commands: Loadable[], config: Config, look: Look): string[] {
     ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
     ...sections.flatMap(lines => ['', ...lines]),
     '',
-    ...wrapped('  wb COMMAND --help shows arguments, flags and examples.', look).map(look.dim),
+    ...wrapped('  Use wb COMMAND --help for arguments, flags and examples.', look).map(look.dim),
   ]
 }
 
@@ -242,7 +244,7 @@ function commandPage(command: Loadable, look: Look): string[] {
       look,
     ),
     ...section('Flags', own.map(flagRow), look),
-    ...section('Flags of every command', flags.filter(flag => !own.includes(flag)).map(flagRow), look),
+    ...section('Global flags', flags.filter(flag => !own.includes(flag)).map(flagRow), look),
   ]
 }
 

@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { Interrupted } from '../faults.ts'
+import { Interrupted } from '../errors.ts'
 import type { Signals } from '../io.ts'
 import { exit } from './exit.ts'
 
@@ -8,7 +8,7 @@ import { exit } from './exit.ts'
  * second termination signal ends the process at once, except SIGHUP: a closing terminal can send it twice,
  * through its shell and by itself.
  */
-export function interruption(signals: Signals): { signal: AbortSignal; stop: () => void } {
+export function listenForInterrupts(signals: Signals): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
   // The number of concurrent listeners is not limited.
   setMaxListeners(0, controller.signal)

@@ -1,12 +1,12 @@
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { KeychainUnavailable } from '../../keychain/keychain.ts'
-import { Interrupted, PartlyFailed, UsageError } from '../faults.ts'
+import { CommandFailed, Interrupted, UsageError } from '../errors.ts'
 import type { Style } from '../terminal/style.ts'
 import { plain, plainJson, plainLine } from '../terminal/terminal-text.ts'
 import { isParseError } from './exit.ts'
-import { parseMessage } from './parse-fault.ts'
-import { sqliteFault } from './sqlite-fault.ts'
+import { parseMessage } from './parse-error.ts'
+import { explainSqliteError } from './sqlite-error.ts'
 
 /** Error as shown to the user: message, code, request ID, and suggestions. */
 export interface Report {
@@ -27,18 +27,18 @@ export function reportOf(error: unknown): Report {
     return { kind: 'keychain', message: error.message, next: [error.hint, withoutKeychain] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
-  if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
+  if (error instanceof CommandFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
   if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }
-  const fault = sqliteFault(error)
+  const fault = explainSqliteError(error)
   if (fault) return { kind: 'failed', ...fault }
   const message = error instanceof Error ? error.message : String(error)
-  return { kind: 'defect', message: `unexpected: ${message}`, next: [defectLine] }
+  return { kind: 'defect', message: `unexpected error: ${message}`, next: [bugHint] }
 }
 
-export const defectLine = 'This is a defect of wb; run it again with --debug for the details.'
+export const bugHint = 'This is a bug in wb. Run the command again with --debug for details.'
 
 const withoutKeychain =
-  'WB_API_KEY=… in the environment needs none, nor does a login in a file that you alone can read'
+  'To work without a keychain, set WB_API_KEY=…, or store the login in a file that only you can read:'
 
 /** Suggested commands by error code, for API hints that name no command. */
 const commands: Readonly<Record<string, readonly string[]>> = {
@@ -48,7 +48,7 @@ const commands: Readonly<Record<string, readonly string[]>> = {
 
 /** Replaces HTTP requests in a hint by the commands that send them. */
 function asTyped(hint: string): string {
-  return hint.replace('send POST /', 'run wb api POST /').replace('; GET /', '; wb api GET /')
+  return hint.replace('send POST /', 'run wb api POST /').replace('. GET /', '. wb api GET /')
 }
 
 function refusal(error: WbError): Report {

@@ -3,25 +3,25 @@ import type { Config } from '@oclif/core/config'
 import type { ArgInput, Input, ParserOutput } from '@oclif/core/interfaces'
 import type { Client } from '../../client/client.ts'
 import { Session } from '../connection/session.ts'
-import { type Environment, hideCredential, isCi, takesUtf8 } from '../environment.ts'
-import { Interrupted } from '../faults.ts'
-import type { Refusal } from '../folder/decide.ts'
-import { filesHere } from '../folder/here.ts'
+import { removeCredential } from '../environment.ts'
+import { Interrupted } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { runtimeAddress } from '../settings/address.ts'
+import { parseRuntimeAddress } from '../settings/address.ts'
 import { localConflict, type Profile, readProfile } from '../settings/profile.ts'
-import * as person from '../terminal/ask.ts'
-import { asciiSink } from '../terminal/charset.ts'
 import { jqFilter } from '../terminal/jq.ts'
-import { counted, Output, type OutputOptions, type Sink } from '../terminal/output.ts'
-import { type Progress, silent, terminalProgress } from '../terminal/progress.ts'
-import { again } from './again.ts'
+import { counted, type Output } from '../terminal/output.ts'
+import { type Progress, silentProgress } from '../terminal/progress.ts'
+import type { TrustRefusal } from '../trust/folder-settings.ts'
+import { applyFolder } from './apply-folder.ts'
 import type { NarrowingFlags } from './choices.ts'
+import { createOutput, createProgress } from './command-output.ts'
+import { contextFlags } from './context-flags.ts'
 import { exit, exitStatus } from './exit.ts'
 import { globalFlags } from './flags.ts'
-import { interruption } from './interrupt.ts'
-import { nextLines } from './next-lines.ts'
-import { type MissingArgument, missingArguments } from './parse-fault.ts'
+import { hintsFor } from './hints.ts'
+import { listenForInterrupts } from './interrupt.ts'
+import { type MissingArgument, missingArguments } from './parse-error.ts'
+import { Prompts } from './prompts.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 
 /** Parsed flags or arguments, by name. */
@@ -33,22 +33,23 @@ export abstract class StartedCommand extends Command {
 
   protected client!: Client
   protected output!: Output
+  protected prompts!: Prompts
   protected profile!: Profile
   protected session!: Session
   #exitCode: number = exit.ok
   /** Aborts when the user presses Ctrl-C. */
   protected signal!: AbortSignal
-  #progress: Progress = silent
+  #progress: Progress = silentProgress
   /** True if this command creates the named profile when it does not exist. */
-  protected readonly makesProfile: boolean = false
+  protected readonly createsProfile: boolean = false
   /** True if this command asks about untrusted files of the working directory, or prints notes about them. */
-  protected readonly mindsFolder: boolean = true
+  protected readonly usesFolderFiles: boolean = true
   /** True if suggestions may repeat the command line, because none of its flags takes a credential. */
-  protected readonly mayRepeat: boolean = true
+  protected readonly isSafeToRepeat: boolean = true
   /** Error message if the user presses Ctrl-C now. */
-  protected interruptedAs = 'interrupted'
+  protected interruptMessage = 'interrupted'
   /** Reason to refuse what depends on untrusted files of the working directory. */
-  #refusal: Refusal | undefined
+  #refusal: TrustRefusal | undefined
   #wait = true
   #debug = false
   /** True if errors are printed as JSON: with `--json`, but not with `--jq` alone. */
@@ -85,11 +86,12 @@ export abstract class StartedCommand extends Command {
   }
 
   override async init(): Promise<void> {
-    const { signal, stop } = interruption(this.io.signals)
+    const { signal, stop } = listenForInterrupts(this.io.signals)
     this.signal = signal
     this.#stopListening = stop
     this.#jsonErrors = this.argv.includes('--json')
-    this.output = this.#outputFor({ json: this.#jsonErrors }, true)
+    this.output = createOutput(this.io, { json: this.#jsonErrors }, true)
+    this.prompts = new Prompts(this.io, signal, this.#jsonErrors)
     const { flags, missing } = await this.#parsed()
     const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq, this.io.signals)
     this.#wait = !flags['no-wait']
@@ -105,53 +107,25 @@ export abstract class StartedCommand extends Command {
       config: flags.config,
       insecureHttp: flags['insecure-http'],
       asOperator: flags['as-operator'],
-      mayBeNew: this.makesProfile,
+      mayBeNew: this.createsProfile,
     }
     this.profile = readProfile(named, this.io)
-    this.output = this.#outputFor(
-      { ...flags, filter, again: again(flags) },
+    this.output = createOutput(
+      this.io,
+      { ...flags, filter, contextFlags: contextFlags(flags) },
       this.profile.colour && !flags['no-color'],
     )
-    this.profile = await this.#profileHere(named)
-    hideCredential(this.io.env)
-    const { stderr, env, clock } = this.io
-    if (stderr.isTTY && !isCi(env) && !flags.quiet)
-      this.#progress = terminalProgress(sinkFor(stderr, env), clock)
-    this.talkTo(this.profile, this.#refusal)
+    this.prompts = new Prompts(this.io, signal, this.output.json)
+    const { io, output, prompts, usesFolderFiles } = this
+    const here = await applyFolder(this.profile, named, { io, output, prompts, usesFolderFiles })
+    this.#refusal = here.refusal
+    removeCredential(this.io.env)
+    this.#progress = createProgress(this.io, flags.quiet)
+    this.useProfile(here.profile, here.refusal)
     for (const argument of missing) {
-      const value = await this.given(argument, flags as NarrowingFlags)
+      const value = await this.promptForArgument(argument, flags as NarrowingFlags)
       this.argv.push(...(this.argv.includes('--') ? [value] : ['--', value]))
     }
-  }
-
-  /**
-   * Applies the files of the working directory to the profile. Warns if `.wb.yaml` selects another profile.
-   */
-  async #profileHere(flags: Parameters<typeof readProfile>[0]): Promise<Profile> {
-    const files = filesHere(this.io.cwd)
-    if (!files) return this.profile
-    const { folderSays } = await import('../folder/decide.ts')
-    const { profile, output } = this
-    const { says, refusal } = await folderSays(files, {
-      profile,
-      clock: this.io.clock,
-      isCi: isCi(this.io.env),
-      note: line => {
-        if (this.mindsFolder) output.note(line)
-      },
-      warn: line => output.warn(line),
-      agree:
-        this.mindsFolder && this.canAsk
-          ? question => person.agree(this.io, question, this.signal, false)
-          : undefined,
-    })
-    this.#refusal = refusal
-    // A command that does not use a runtime may be the one that creates the profile.
-    const mayBeNew = flags.mayBeNew || !this.mindsFolder
-    const meant = readProfile({ ...flags, mayBeNew }, this.io, says)
-    if (meant.nameFrom === '.wb.yaml' && this.mindsFolder)
-      output.warn(`  profile ${meant.name}, which .wb.yaml names`)
-    return meant
   }
 
   /**
@@ -160,7 +134,7 @@ export abstract class StartedCommand extends Command {
    *
    * @throws UsageError, validation_error
    */
-  protected requireFolder(): void {
+  protected requireTrustedFolder(): void {
     if (this.#refusal) throw this.#refusal.error
   }
 
@@ -168,7 +142,7 @@ export abstract class StartedCommand extends Command {
    * Uses the runtime of a profile from now on. Without `refusal`, untrusted files of the folder do not
    * matter.
    */
-  protected talkTo(profile: Profile, refusal?: Refusal): void {
+  protected useProfile(profile: Profile, refusal?: TrustRefusal): void {
     this.profile = profile
     this.session = new Session(profile, this.io, this.output, this.#debug, this.signal, refusal)
     this.client = this.session.client
@@ -179,10 +153,10 @@ export abstract class StartedCommand extends Command {
    *
    * @throws UsageError  the address is invalid, or is combined with `--local`
    */
-  protected talkToUrl(address: string): void {
-    const url = runtimeAddress(address, 'URL')
+  protected useUrl(address: string): void {
+    const url = parseRuntimeAddress(address, 'URL')
     if (this.profile.local) throw localConflict('URL')
-    this.talkTo({ ...this.profile, url, urlFrom: '--url' })
+    this.useProfile({ ...this.profile, url, urlFrom: '--url' })
   }
 
   /**
@@ -216,35 +190,17 @@ export abstract class StartedCommand extends Command {
     return super.parse({ args, flags, baseFlags, strict }, argv)
   }
 
-  #outputFor(
-    flags: Pick<OutputOptions, 'json' | 'filter' | 'again'> & { quiet?: boolean },
-    colour: boolean,
-  ): Output {
-    const { stdout, stderr, env, clock } = this.io
-    return new Output({
-      stdout: sinkFor(stdout, env),
-      stderr: sinkFor(stderr, env),
-      json: flags.json,
-      filter: flags.filter,
-      quiet: flags.quiet ?? false,
-      again: flags.again,
-      colour,
-      now: clock.now,
-    })
-  }
-
   /** Asks for the value of a missing argument. */
-  protected abstract given(argument: MissingArgument, flags: NarrowingFlags): Promise<string>
+  protected abstract promptForArgument(argument: MissingArgument, flags: NarrowingFlags): Promise<string>
 
   /** Progress display on stderr; silent in CI, with `--quiet`, and if stderr is not a terminal. */
   protected get progress(): Progress {
     return this.#progress
   }
 
-  /** True if the user can be asked: in a terminal, but not in CI or with JSON output. */
+  /** True if the user can be asked. @see Prompts.canAsk */
   protected get canAsk(): boolean {
-    const { stdin, stderr, env } = this.io
-    return stdin.isTTY === true && stderr.isTTY === true && !isCi(env) && !this.output.json
+    return this.prompts.canAsk
   }
 
   /** Shows a progress label until `work` settles, and returns its result. */
@@ -258,7 +214,7 @@ export abstract class StartedCommand extends Command {
   }
 
   /** Command without arguments, as typed: `wb kb list`. */
-  protected get spoken(): string {
+  protected get commandName(): string {
     return `wb ${this.id?.replaceAll(':', ' ')}`
   }
 
@@ -270,12 +226,17 @@ export abstract class StartedCommand extends Command {
   override async catch(error: Error): Promise<void> {
     this.progress.end()
     const isInterrupted = error instanceof Interrupted || (this.signal.aborted && error.name === 'AbortError')
-    const ended = isInterrupted ? new Interrupted(this.interruptedAs) : error
+    const ended = isInterrupted ? new Interrupted(this.interruptMessage) : error
     this.exitCode = exitStatus(ended)
     const report = reportOf(ended)
-    const { spoken, argv, mayRepeat, profile, session } = this
-    const failed = { typed: { spoken, argv, mayRepeat }, flags: Object.keys(this.#flags), profile, session }
-    report.next = await nextLines(ended, report, failed)
+    const { commandName, argv, isSafeToRepeat, profile, session } = this
+    const failed = {
+      typed: { name: commandName, argv, isSafeToRepeat },
+      flags: Object.keys(this.#flags),
+      profile,
+      session,
+    }
+    report.next = await hintsFor(ended, report, failed)
     if (this.#jsonErrors) this.output.trace(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
     if (this.#debug) this.output.trace(details(error))
@@ -285,18 +246,13 @@ export abstract class StartedCommand extends Command {
     try {
       const wait = this.#wait && !error
       const left = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
-      if (left) this.output.note(`  ${counted(left, 'task')} left to the next command or wb serve`)
+      if (left) this.output.note(`  ${counted(left, 'task')} left for the next command or wb serve`)
     } catch (ending) {
       if (!error) await this.catch(ending as Error)
     } finally {
       this.#stopListening()
     }
   }
-}
-
-/** Returns a sink for a stream, limited to ASCII if its terminal does not support UTF-8. */
-function sinkFor(stream: NodeJS.WriteStream, environment: Environment): Sink {
-  return stream.isTTY && !takesUtf8(environment) ? asciiSink(stream) : stream
 }
 
 function details(error: Error): string {

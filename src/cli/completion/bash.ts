@@ -1,16 +1,16 @@
 import { singleQuoted } from '../../base/shell-word.ts'
-import type { Follows, Offer, OfferedFlag } from './offer.ts'
+import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion-spec.ts'
 
 /**
- * A script that completes `wb` and `workbase` in bash.
+ * Returns a completion script for bash.
  *
  * @see https://www.gnu.org/software/bash/manual/html_node/Programmable-Completion.html
  */
-export function bashScript(offer: Offer): string {
-  const { topics, commands, everywhere } = offer
+export function bashScript(offer: CompletionSpec): string {
+  const { topics, commands, globalFlags } = offer
   const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
   const values = [
-    ...everywhere.flatMap(flag => valueCases('*', flag)),
+    ...globalFlags.flatMap(flag => valueCases('*', flag)),
     ...commands.flatMap(({ path, flags }) =>
       flags.flatMap(flag => valueCases(singleQuoted(` ${path}`), flag)),
     ),
@@ -25,7 +25,7 @@ export function bashScript(offer: Offer): string {
   return `# Completes wb in bash: source <(wb autocomplete bash)
 _wb() {
   local line=\${COMP_LINE:0:COMP_POINT} said='' words='' cur prev at
-  local everywhere=${list([...names(everywhere), '--help'])}
+  local everywhere=${list([...names(globalFlags), '--help'])}
   COMPREPLY=()
   cur=\${line##*[[:blank:]]}
   prev=\${line%"$cur"}
@@ -60,21 +60,21 @@ complete -o default -F _wb wb workbase
 `
 }
 
-/** Nothing that is known: not even files. */
+/** Shell code for a value that cannot be completed, not even with file names. */
 const nothing = 'compopt +o default 2>/dev/null; return 0'
 
-function valueCases(path: string, { names, value }: OfferedFlag): string[] {
+function valueCases(path: string, { names, value }: CompletedFlag): string[] {
   if (value === undefined) return []
   return [`${names.map(name => `${path}${singleQuoted(` ${name}`)}`).join(' | ')}) ${follow(value)} ;;`]
 }
 
-/** Files and folders are what bash completes by itself. */
-function follow(follows: Follows): string {
+/** Returns shell code for a value. Bash completes files and folders by default. */
+function follow(follows: CompletedValue): string {
   if (follows === 'text') return nothing
   return typeof follows === 'string' ? 'return 0' : `words=${list(follows)}`
 }
 
-function names(flags: readonly OfferedFlag[]): string[] {
+function names(flags: readonly CompletedFlag[]): string[] {
   return flags.flatMap(flag => flag.names)
 }
 

@@ -1,11 +1,11 @@
-import type { Follows, Offer, OfferedFlag } from './offer.ts'
+import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion-spec.ts'
 
 /**
- * A script that completes `wb` and `workbase` in fish 3.4 and later.
+ * Returns a completion script for fish 3.4 and later.
  *
  * @see https://fishshell.com/docs/current/completions.html
  */
-export function fishScript({ topics, commands, everywhere }: Offer): string {
+export function fishScript({ topics, commands, globalFlags }: CompletionSpec): string {
   const within = (path: string) => `__wb_within ${quoted(path)}`
   return `# Completes wb in fish: wb autocomplete fish >~/.config/fish/completions/wb.fish
 function __wb_typed
@@ -36,25 +36,25 @@ ${[
     ...flags.map(flag => flagLine(within(path), flag)),
     ...(operand === 'text' ? [] : [line(within(path), operandWords(operand), '')]),
   ]),
-  ...everywhere.map(flag => flagLine('__wb_command', flag)),
+  ...globalFlags.map(flag => flagLine('__wb_command', flag)),
   line('', ['-l', 'help'], 'show help'),
 ].join('\n')}
 `
 }
 
-function flagLine(condition: string, { names, summary, value }: OfferedFlag): string {
+function flagLine(condition: string, { names, summary, value }: CompletedFlag): string {
   const named = names.flatMap(name => (name.startsWith('--') ? ['-l', name.slice(2)] : ['-s', name.slice(1)]))
   return line(condition, [...named, ...valueWords(value)], summary)
 }
 
-function valueWords(value: Follows | undefined): string[] {
+function valueWords(value: CompletedValue | undefined): string[] {
   if (value === undefined) return []
   if (value === 'text') return ['-x']
   if (value === 'file') return ['-r', '-F']
   return ['-x', '-a', quoted(value === 'folder' ? '(__fish_complete_directories)' : value.join(' '))]
 }
 
-function operandWords(operand: Follows): string[] {
+function operandWords(operand: CompletedValue): string[] {
   return typeof operand === 'string' ? ['-F'] : ['-a', quoted(operand.join(' '))]
 }
 
@@ -64,7 +64,7 @@ function line(condition: string, words: readonly string[], summary: string): str
   return ['complete', '-c', 'wb', ...when, ...words, ...about].join(' ')
 }
 
-/** A text as a word of fish. */
+/** Quotes a text for fish. */
 function quoted(text: string): string {
   return `'${text.replace(/['\\]/g, '\\$&')}'`
 }

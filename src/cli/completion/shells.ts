@@ -1,49 +1,45 @@
 import type { Config } from '@oclif/core/config'
 import { type Environment, loginShell } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { bashScript } from './bash.ts'
+import { completionSpec } from './completion-spec.ts'
 import { fishScript } from './fish.ts'
-import { offerOf } from './offer.ts'
 import { zshScript } from './zsh.ts'
 
 type Shell = keyof typeof scripts
 
 const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
 
-/** The line by which each shell has the script from now on. */
-export const installing: Readonly<Record<Shell, string>> = {
+/** Command by shell that installs the script permanently. */
+export const installCommands: Readonly<Record<Shell, string>> = {
   bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
   zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
   fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
 }
 
-/** What a person types to have the script, who would not read it. */
-export function toType(shell: Shell): string[] {
+/** Returns instructions for loading the script, shown in a terminal instead of the script. */
+export function installInstructions(shell: Shell): string[] {
   const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
   return [
-    `  ${shell} completes wb by a script that wb autocomplete ${shell} prints into a pipe or a file:`,
+    `  ${shell} uses a script that wb autocomplete ${shell} writes to a pipe or file. To load it:`,
     `  ${now}`,
     '      in this shell',
-    `  ${installing[shell]}`,
-    '      from the next one on',
+    `  ${installCommands[shell]}`,
+    '      in every new shell',
   ]
 }
 
-/** The script of a shell, from the commands that there are. */
-export function completionOf(shell: Shell, config: Pick<Config, 'commands' | 'topics'>): string {
-  return scripts[shell](offerOf(config))
+/** Returns the completion script of a shell. */
+export function completionScript(shell: Shell, config: Pick<Config, 'commands' | 'topics'>): string {
+  return scripts[shell](completionSpec(config))
 }
 
-/**
- * The shell that is named, else the person's.
- *
- * @throws UsageError  nothing says which, or it is another one
- */
-export function shellOf(named: string | undefined, environment: Environment): Shell {
+/** Returns the named shell, else the login shell. @throws UsageError  the shell is unknown or not supported */
+export function chooseShell(named: string | undefined, environment: Environment): Shell {
   const shell = named ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell
   throw new UsageError(
-    shell === undefined ? 'which shell is not said' : `there is no script for ${shell}`,
+    shell === undefined ? 'your shell is unknown' : `${shell} is not supported`,
     Object.keys(scripts).map(name => `wb autocomplete ${name}`),
   )
 }

@@ -1,12 +1,12 @@
 import { singleQuoted } from '../../base/shell-word.ts'
-import type { Follows, Offer, OfferedFlag, OfferedTopic } from './offer.ts'
+import type { CompletedFlag, CompletedTopic, CompletedValue, CompletionSpec } from './completion-spec.ts'
 
 /**
- * A script that completes `wb` and `workbase` in zsh: read in, or as a file `_wb` of the function path.
+ * Returns a completion script for zsh, to be sourced or stored as `_wb` in the function path.
  *
  * @see https://zsh.sourceforge.io/Doc/Release/Completion-System.html
  */
-export function zshScript({ topics, commands, everywhere }: Offer): string {
+export function zshScript({ topics, commands, globalFlags }: CompletionSpec): string {
   const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
   const operands = commands.map(({ path, flags, operand }) => {
     const specs = [...flags.flatMap(flagSpecs), `*:${operand === 'text' ? ' ' : 'what'}:${action(operand)}`]
@@ -28,7 +28,7 @@ ${topics.map(topicCase).join('\n')}
 ${operands.join('\n')}
   esac
   if (( $#own )); then
-    everywhere=(${[...everywhere.flatMap(flagSpecs), '--help[show help]'].map(singleQuoted).join(' ')})
+    everywhere=(${[...globalFlags.flatMap(flagSpecs), '--help[show help]'].map(singleQuoted).join(' ')})
     words=(wb "\${(@)words[at,-1]}")
     (( CURRENT -= at - 2 ))
     _arguments -s -S : $own $everywhere
@@ -45,13 +45,13 @@ fi
 `
 }
 
-function topicCase({ path, words }: OfferedTopic): string {
+function topicCase({ path, words }: CompletedTopic): string {
   const offered = words.map(({ word, summary }) => singleQuoted(`${word}:${summary}`))
   return `    ${singleQuoted(path ? ` ${path}` : '')}) offered=(${offered.join(' ')}) ;;`
 }
 
-/** How `_arguments` is told of a flag; of two names either rules out the other. */
-function flagSpecs({ names, summary, value, isMultiple }: OfferedFlag): string[] {
+/** Returns the `_arguments` specification of a flag. Its two names exclude each other. */
+function flagSpecs({ names, summary, value, isMultiple }: CompletedFlag): string[] {
   const others = isMultiple ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
   const about = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`
   if (value === undefined) return names.map(name => `${others}${name}${about}`)
@@ -60,7 +60,7 @@ function flagSpecs({ names, summary, value, isMultiple }: OfferedFlag): string[]
   )
 }
 
-function action(follows: Follows): string {
+function action(follows: CompletedValue): string {
   if (follows === 'text') return ''
   if (follows === 'file') return '_files'
   return follows === 'folder'

@@ -1,51 +1,52 @@
 import { readFileSync } from 'node:fs'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { packageVersion } from '../../base/package.ts'
-import type { NetworkOptions } from '../../client/network-options.ts'
-import { type Fetch, type Network, network } from '../../client/transport.ts'
+import type { Fetch } from '../../client/fetch.ts'
+import type { NetworkOptions } from '../../client/node/network-options.ts'
+import { type Network, network } from '../../client/node/transport.ts'
 import { type ConnectionSettings, connectionSettings } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { typedPath } from '../typed-path.ts'
-import { wireLine, wireLogged } from './wire-log.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { formatRetry, withRequestLog } from './request-log.ts'
 
-/** What is heard on the way to a runtime. */
-export interface Overheard {
-  /** Takes a block a request; undefined where nobody asked for them. */
+/** Observers of a network connection. */
+export interface NetworkObserver {
+  /** Receives a log entry for each request. */
   wire?: (block: string) => void
-  /** Takes a line, once, where the runtime is of another version. */
+  /** Receives one message if the runtime has another version. */
   otherVersion?: (line: string) => void
 }
 
-/** Where a runtime answers, and the certificate (PEM) of one on this machine. */
+/** Address of a runtime, and its certificate (PEM) if it is on this machine. */
 interface Place {
   readonly url: string
   readonly certificate?: string
 }
 
 /**
- * The way to a runtime that answers on the network.
+ * Connects to a runtime over the network.
  *
- * @throws UsageError  the environment names a proxy that is none, or a file of certificates that cannot be read
+ * @throws UsageError  a proxy address is invalid, or a certificate file cannot be read
  */
-export function overNetwork(
+export function connectOverNetwork(
   { url, certificate }: Place,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  heard: Overheard,
+  heard: NetworkObserver,
 ): Network {
   const { wire, otherVersion } = heard
   const { fetch, close } = network({
     ...reaching(new URL(url), io),
     certificate,
-    userAgent: `workbase-cli/${packageVersion()} (${host.platform}; node v${host.nodeVersion})`,
-    onRetry: wire && (retry => wire(wireLine(retry))),
+    userAgent: `workbase-cli/${packageVersion()} (${hostFacts.platform}; node v${hostFacts.nodeVersion})`,
+    onRetry: wire && (retry => wire(formatRetry(retry))),
   })
-  const logged = wire ? wireLogged(fetch, wire, io.clock) : fetch
-  return { fetch: otherVersion ? comparing(logged, otherVersion) : logged, close }
+  const logged = wire ? withRequestLog(fetch, wire, io.clock) : fetch
+  return { fetch: otherVersion ? withVersionCheck(logged, otherVersion) : logged, close }
 }
 
-/** What a runtime on this machine is reached by is nobody else's matter: no proxy is asked. */
+/** Returns the connection settings. Proxies are not used for this machine. */
 function reaching(
   { protocol, hostname }: URL,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
@@ -58,14 +59,17 @@ function reaching(
   }
 }
 
-/** Node itself trusts `NODE_EXTRA_CA_CERTS`, but only where nothing else is named. */
+/**
+ * Reads additional certificates. Node ignores `NODE_EXTRA_CA_CERTS` if other authorities are given, so both
+ * files are read.
+ */
 function certificatesIn(
   { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS }: ConnectionSettings['authorities'],
   cwd: string,
 ): string[] {
   if (!SSL_CERT_FILE) return []
   const files = Object.entries({ SSL_CERT_FILE, NODE_EXTRA_CA_CERTS })
-  return files.flatMap(([name, path]) => (path ? [contentOf(name, typedPath(cwd, path))] : []))
+  return files.flatMap(([name, path]) => (path ? [contentOf(name, resolveTypedPath(cwd, path))] : []))
 }
 
 function contentOf(name: string, path: string): string {
@@ -74,13 +78,13 @@ function contentOf(name: string, path: string): string {
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException
     throw new UsageError(`${name} names ${path}, which cannot be read (${code})`, [
-      `unset ${name}    trusts the authorities that Node knows`,
+      `unset ${name}    uses the certificate authorities of Node`,
     ])
   }
 }
 
-/** Compare the version of the first answer that says one. */
-function comparing(fetch: Fetch, tell: (line: string) => void): Fetch {
+/** Reports once if the `x-workbase-version` of a response differs. */
+function withVersionCheck(fetch: Fetch, tell: (line: string) => void): Fetch {
   let compared = false
   return async (url, outgoing) => {
     const answer = await fetch(url, outgoing)
@@ -91,10 +95,12 @@ function comparing(fetch: Fetch, tell: (line: string) => void): Fetch {
   }
 }
 
-/** Patches change no interface. */
+/** Returns a message if the minor versions differ; patch versions are compatible. */
 function versionLine(theirs: string | null): string | undefined {
   const ours = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/
   const [known, met] = [minor.exec(ours)?.[0], theirs === null ? undefined : minor.exec(theirs)?.[0]]
-  return met === undefined || met === known ? undefined : `  this wb is ${ours}, the runtime ${theirs}`
+  return met === undefined || met === known
+    ? undefined
+    : `  wb is version ${ours}, but the runtime is ${theirs}`
 }

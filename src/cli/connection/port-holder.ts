@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 const listening = '0A'
 
 /**
- * Which process listens on a port of this machine, as `node (pid 4711)`; undefined where the system does not tell.
+ * Returns the process that listens on a port, such as `node (pid 4711)`; undefined if unknown.
  *
  * @see proc(5): /proc/net/tcp, /proc/[pid]/fd
  */
-export function portHolder(port: number): string | undefined {
+export function findPortHolder(port: number): string | undefined {
   try {
     const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(path => listeners(path, port)))
     const pid =
@@ -20,7 +20,7 @@ export function portHolder(port: number): string | undefined {
   }
 }
 
-/** Socket inodes that listen on a port, from a table of the kernel. */
+/** Returns the inodes of sockets that listen on a port, from a kernel table. */
 function listeners(path: string, port: number): string[] {
   const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
   const rows = readFileSync(path, 'utf8').split('\n').slice(1)

@@ -1,4 +1,4 @@
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { findLocalServer } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 

@@ -1,10 +1,8 @@
-import type { Fetch, Outgoing } from '../../client/transport.ts'
-import { watchMaking } from '../folder/made.ts'
-import { notCounting } from '../folder/shown.ts'
+import type { Fetch, Outgoing } from '../../client/fetch.ts'
 import type { Io } from '../io.ts'
 import {
   type Announcement,
-  type Found,
+  type ConfigFile,
   findLocalServer,
   hasNoStore,
   type LocalConfig,
@@ -16,55 +14,61 @@ import {
 } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Progress } from '../terminal/progress.ts'
-import { type Overheard, overNetwork } from './over-network.ts'
+import { trustCreatedDataDir } from '../trust/created-data-dir.ts'
+import { untrustedFileMessage } from '../trust/trust-lines.ts'
+import { connectOverNetwork, type NetworkObserver } from './over-network.ts'
 
-/** The runtime that a command talks to. */
+/** The runtime of a command. */
 export interface ResolvedRuntime {
   readonly kind: 'named' | 'server' | 'process'
   readonly baseUrl: string
   /** Announcement of a `server`. */
   readonly announcement?: Announcement
   readonly fetch: Fetch
-  /** Finish work that the command made due. */
+  /** Finishes background work that the command caused. */
   settle(options: { signal: AbortSignal; progress: Progress }): Promise<void>
-  /** How much of it is left. */
+  /** Returns the number of remaining tasks. */
   pending(): Promise<number>
   close(): Promise<void>
 }
 
-/** Requests inside this process carry a host that every runtime takes for its own. */
+/** Origin of requests in this process, which every runtime accepts as its own. */
 const inProcessUrl = 'http://localhost'
 
 const nothingDue = { settle: async () => {}, pending: async () => 0 }
 
-/** What a runtime and the way to it tell a person. */
-export interface Telling extends Overheard {
+/** Receives messages about the runtime and the connection. */
+export interface RuntimeReporter extends NetworkObserver {
   note(text: string): void
   voice: Voice
 }
 
 /**
- * The runtime of a profile where it is another process: the one that is named, else the `wb serve` of the data
- * directory. Its operator always works in this process.
+ * Returns the runtime of a profile if it is in another process: the one at its address, else the `wb serve`
+ * of the data directory. The operator always works in this process.
  *
- * @returns undefined where it would be this process
+ * @returns undefined if it is in this process
  * @see docs/security.md#rule-5, docs/security.md#rule-6, docs/security.md#rule-8
  */
-export async function runtimeElsewhere(
+export async function findRemoteRuntime(
   profile: Profile,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  overheard: Overheard,
+  overheard: NetworkObserver,
 ): Promise<ResolvedRuntime | undefined> {
   const { url } = profile
-  if (url) return { kind: 'named', baseUrl: url, ...nothingDue, ...overNetwork({ url }, io, overheard) }
+  if (url)
+    return { kind: 'named', baseUrl: url, ...nothingDue, ...connectOverNetwork({ url }, io, overheard) }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
   if (!server) return undefined
-  const reached = overNetwork(server, io, overheard)
+  const reached = connectOverNetwork(server, io, overheard)
   return { kind: 'server', baseUrl: server.url, announcement: server, ...nothingDue, ...reached }
 }
 
 /** Returns false if the profile resolves to another runtime now, because a `wb serve` started, ended or restarted. */
-export async function isCurrent(profile: Profile, { kind, announcement }: ResolvedRuntime): Promise<boolean> {
+export async function isCurrentRuntime(
+  profile: Profile,
+  { kind, announcement }: ResolvedRuntime,
+): Promise<boolean> {
   if (kind === 'named' || profile.asOperator) return true
   const found = await findLocalServer(profile.dataDir)
   return JSON.stringify(found) === JSON.stringify(announcement)
@@ -74,13 +78,13 @@ export async function isCurrent(profile: Profile, { kind, announcement }: Resolv
  * Runs the runtime in this process, without an open port. If there is no store yet, requests that only read use an empty
  * store in memory, and the first request that may change something creates the data directory.
  */
-export async function runtimeHere(
+export async function openInProcessRuntime(
   profile: Profile,
   io: Pick<Io, 'env' | 'signals'>,
-  { note, voice }: Telling,
+  { note, voice }: RuntimeReporter,
 ): Promise<ResolvedRuntime> {
   const config = await readConfig(profile, io)
-  for (const line of strangers(config.found)) note(line)
+  for (const line of untrustedConfigNotes(config.found)) note(line)
   const opened: Partial<Record<Store, Promise<Runtime>>> = {}
   const open = (store: Store) => {
     opened[store] ??= openHere(profile, config, { voice, store }).catch(error => {
@@ -118,7 +122,7 @@ async function openHere(
   options: { voice: Voice; store: Store },
 ): Promise<Runtime> {
   if (options.store === 'empty') return openLocal(profile, config, options)
-  const made = watchMaking(profile)
+  const made = trustCreatedDataDir(profile)
   const runtime = await openLocal(profile, config, options)
   await made()
   return runtime
@@ -129,6 +133,6 @@ function isRead({ method }: Outgoing): boolean {
 }
 
 /** Returns notes about configuration files in this folder that are not read. @see docs/security.md#rule-6 */
-export function strangers({ untrusted }: Found): string[] {
-  return untrusted ? [`  ${notCounting(untrusted)}:`, `    --config ${untrusted}`] : []
+export function untrustedConfigNotes({ untrusted }: ConfigFile): string[] {
+  return untrusted ? [`  ${untrustedFileMessage(untrusted)}:`, `    --config ${untrusted}`] : []
 }

@@ -1,14 +1,14 @@
-import { reachable } from '../../base/loopback.ts'
+import { connectableHost } from '../../base/loopback.ts'
 import type { Io } from '../io.ts'
 import { readConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
 /**
- * Where `wb serve` of a profile would answer, by its configuration.
+ * Returns the address that `wb serve` would use, according to the configuration.
  *
  * @throws validation_error  see `readConfig`
  */
-export async function servedUrl(profile: Profile, io: Io): Promise<string> {
+export async function configuredServerUrl(profile: Profile, io: Io): Promise<string> {
   const { publicOrigin, host, port } = (await readConfig(profile, io)).config.runtime
-  return publicOrigin ?? `http://${reachable(host)}:${port}`
+  return publicOrigin ?? `http://${connectableHost(host)}:${port}`
 }

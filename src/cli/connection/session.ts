@@ -1,48 +1,48 @@
-import { TimedOut, within } from '../../base/deadline.ts'
-import { type Client, connect } from '../../client/client.ts'
-import type { Fetch, Incoming, Outgoing } from '../../client/transport.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { type Client, openClient } from '../../client/client.ts'
+import type { Fetch, Incoming, Outgoing } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
-import { type Chosen, chooseCredential } from '../credentials/credential.ts'
-import { KeptTokens } from '../credentials/kept-tokens.ts'
-import { keychainOf } from '../credentials/keychains.ts'
-import { aloneWithLogins } from '../credentials/lock.ts'
+import { type CredentialSelection, chooseCredential } from '../credentials/credential.ts'
+import { openUserKeychain } from '../credentials/keychains.ts'
 import { findLogin, type StoredLogin } from '../credentials/logins.ts'
+import { withLoginsLock } from '../credentials/logins-lock.ts'
+import { TokenStore } from '../credentials/token-store.ts'
 import { isCi } from '../environment.ts'
-import type { Refusal } from '../folder/decide.ts'
 import type { Io } from '../io.ts'
 import { refuseClearText } from '../settings/address.ts'
-import { loginLine } from '../settings/login-line.ts'
+import { loginCommand } from '../settings/login-command.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
+import type { TrustRefusal } from '../trust/folder-settings.ts'
+import { findAuthMethods, type RuntimeAuthMethods } from './auth-methods.ts'
 import {
-  isCurrent,
+  findRemoteRuntime,
+  isCurrentRuntime,
+  openInProcessRuntime,
   type ResolvedRuntime,
-  runtimeElsewhere,
-  runtimeHere,
-  type Telling,
+  type RuntimeReporter,
 } from './resolve-runtime.ts'
-import { timely } from './timely.ts'
-import { type WaysIn, waysIn } from './ways-in.ts'
+import { withResponseTimeout } from './response-timeout.ts'
 
 const renewalTimeoutMs = 30_000
 /** Field that commands always send, and that older runtimes may ignore. */
 const fieldOfCommands = 'includeCoverage'
 
-/** One command's connection to its runtime, made at the first call. */
+/** The connection of one command to its runtime, opened at the first call. */
 export class Session {
   readonly client: Client
-  /** The same runtime, to which no credential is sent. */
-  readonly stranger: Client
+  /** Client that sends no credential. */
+  readonly anonymousClient: Client
   #runtime: Promise<ResolvedRuntime> | undefined
   #elsewhere: Promise<ResolvedRuntime | undefined> | undefined
   #here: Promise<ResolvedRuntime> | undefined
   /** Earlier runtimes. Calls to them can still be in progress. */
   readonly #replaced = new Set<ResolvedRuntime>()
-  #credential: Chosen | undefined
-  #kept: KeptTokens | undefined
+  #credential: CredentialSelection | undefined
+  #kept: TokenStore | undefined
 
   constructor(
     readonly profile: Profile,
@@ -50,50 +50,54 @@ export class Session {
     private readonly output: Output,
     private readonly debug: boolean,
     private readonly signal: AbortSignal,
-    private readonly refusal?: Refusal,
+    private readonly refusal?: TrustRefusal,
   ) {
     this.client = this.#connect((path, request) => this.#send(path, request))
-    this.stranger = this.#connect((path, request) => this.#deliver(path, request))
+    this.anonymousClient = this.#connect((path, request) => this.#deliver(path, request))
   }
 
-  /** The same runtime, to which this token is sent. */
-  bearing(token: string): Client {
+  /** Returns a client that sends the given token. */
+  clientWithToken(token: string): Client {
     return this.#connect((path, request) => this.#deliver(path, withBearer(request, token)))
   }
 
-  /**
-   * What this command sends to say who is calling.
-   *
-   * @throws UsageError  `--credential` names what is not there
-   */
-  get credential(): Chosen {
+  /** Returns the credential to send. @throws UsageError  the kind that `--credential` names is not available */
+  get credential(): CredentialSelection {
     this.#credential ??= chooseCredential(this.profile, findLogin(this.profile))
     return this.#credential
   }
 
-  /** The tokens of the login that is sent; undefined where none is. */
-  get keptTokens(): KeptTokens | undefined {
+  /** Returns the token store of the login in use; undefined without a login. */
+  get tokenStore(): TokenStore | undefined {
     const { used } = this.credential
     if (used?.from === 'wb login') this.#kept ??= this.#keptTokensOf(used.login)
     return this.#kept
   }
 
-  /** @throws KeychainUnavailable, UsageError, WbError unauthorized */
+  /**
+   * Returns the token to send; undefined without a credential.
+   *
+   * @throws KeychainUnavailable, UsageError, WbError unauthorized
+   */
   async token(): Promise<string | undefined> {
     if (this.refusal?.namesRuntime) throw this.refusal.error
     const { used } = this.credential
-    return used?.from === 'WB_API_KEY' ? used.token : this.keptTokens?.token()
+    return used?.from === 'WB_API_KEY' ? used.token : this.tokenStore?.token()
   }
 
-  /** @throws what the files of the working directory give as a reason to go nowhere */
+  /**
+   * Returns the runtime, and opens it at the first call.
+   *
+   * @throws UsageError  untrusted files of the working directory select it
+   */
   runtime(): Promise<ResolvedRuntime> {
     this.#runtime ??= this.#open()
     return this.#runtime
   }
 
-  /** The same where it is another process; where it would be this one, nothing is opened. */
-  elsewhere(): Promise<ResolvedRuntime | undefined> {
-    this.#elsewhere ??= runtimeElsewhere(this.profile, this.io, this.#telling)
+  /** Returns the runtime if it is in another process. Does not open a runtime in this process. */
+  remoteRuntime(): Promise<ResolvedRuntime | undefined> {
+    this.#elsewhere ??= findRemoteRuntime(this.profile, this.io, this.#telling)
     return this.#elsewhere
   }
 
@@ -103,28 +107,28 @@ export class Session {
    */
   async rediscover(): Promise<void> {
     const before = this.#runtime
-    const met = await this.met()
-    if (met && (await isCurrent(this.profile, met))) return
+    const met = await this.usedRuntime()
+    if (met && (await isCurrentRuntime(this.profile, met))) return
     if (this.#runtime !== before) return
     if (met) this.#replaced.add(met)
     this.#runtime = undefined
     this.#elsewhere = undefined
   }
 
-  /** The runtime that was talked to; undefined when none was. */
-  async met(): Promise<ResolvedRuntime | undefined> {
+  /** Returns the runtime that was used so far, or undefined. */
+  async usedRuntime(): Promise<ResolvedRuntime | undefined> {
     return this.#runtime?.catch(() => undefined)
   }
 
-  /** How callers sign in at the runtime; undefined where nothing says so. */
-  async ways(): Promise<WaysIn | undefined> {
-    return waysIn(this.profile, this.io, await this.runtime())
+  /** Returns the authentication methods of the runtime; undefined if unknown. */
+  async authMethods(): Promise<RuntimeAuthMethods | undefined> {
+    return findAuthMethods(this.profile, this.io, await this.runtime())
   }
 
   /**
-   * Finish what is due and let the runtime go. Without `wait`, work that is due is left to the next process.
+   * Finishes background work and closes the runtime. Without `wait`, the work is left for the next process.
    *
-   * @returns how much was left
+   * @returns number of remaining tasks
    */
   async end(options: { wait: boolean; signal: AbortSignal; progress: Progress }): Promise<number> {
     const runtime = await (this.#runtime ?? this.#elsewhere)?.catch(() => undefined)
@@ -140,16 +144,16 @@ export class Session {
 
   async #open(): Promise<ResolvedRuntime> {
     if (this.refusal) throw this.refusal.error
-    const elsewhere = await this.elsewhere()
+    const elsewhere = await this.remoteRuntime()
     if (elsewhere) return elsewhere
-    this.#here ??= runtimeHere(this.profile, this.io, this.#telling)
+    this.#here ??= openInProcessRuntime(this.profile, this.io, this.#telling)
     this.#here.catch(() => {
       this.#here = undefined
     })
     return this.#here
   }
 
-  get #telling(): Telling {
+  get #telling(): RuntimeReporter {
     return {
       note: line => this.output.note(line),
       voice: { level: this.debug ? 'debug' : 'silent', stream: this.io.stderr },
@@ -159,7 +163,7 @@ export class Session {
   }
 
   #connect(fetch: Fetch): Client {
-    return connect({
+    return openClient({
       baseUrl: '',
       signal: this.signal,
       onIgnored: names => this.#reportIgnored(names.filter(name => name !== fieldOfCommands)),
@@ -171,7 +175,10 @@ export class Session {
     if (names.length > 0) this.output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`)
   }
 
-  /** With the credential. A login that the runtime does not accept any more is renewed once, and the request repeated. */
+  /**
+   * Sends a request with the credential. If the runtime rejects a login, renews it and repeats the request
+   * once.
+   */
   async #send(path: string, request: Outgoing): Promise<Incoming> {
     const [, token] = await Promise.all([this.runtime(), this.token()])
     if (token === undefined) return this.#deliver(path, request)
@@ -183,30 +190,33 @@ export class Session {
 
   #deliver: Fetch = async (path, request) => {
     const { baseUrl, fetch } = await this.runtime()
-    return (path.startsWith('/auth/') ? timely(fetch) : fetch)(baseUrl + path, request)
+    return (path.startsWith('/auth/') ? withResponseTimeout(fetch) : fetch)(baseUrl + path, request)
   }
 
-  /** It is not called off with the command: what the provider has handed out already would be lost, and the login with it. */
+  /**
+   * Renews a login. Is not aborted with the command, because the provider may already have replaced the old
+   * token.
+   */
   async #renew(refreshToken: string): Promise<DeviceTokens> {
     const body = { refresh_token: refreshToken }
-    const ask = (signal: AbortSignal) => this.stranger.call(auth.deviceRefresh, { body }, { signal })
+    const ask = (signal: AbortSignal) => this.anonymousClient.call(auth.deviceRefresh, { body }, { signal })
     try {
-      return await within(this.io.clock, renewalTimeoutMs, ask)
+      return await withTimeout(this.io.clock, renewalTimeoutMs, ask)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
       throw new Unreachable('the runtime does not renew this login in time', 'Try again.', { cause: error })
     }
   }
 
-  #keptTokensOf({ driver, account }: StoredLogin): KeptTokens {
+  #keptTokensOf({ driver, account }: StoredLogin): TokenStore {
     const { url, urlFrom, insecureHttp } = this.profile
     if (url !== undefined && !insecureHttp) refuseClearText('the login', { url, urlFrom }, { isBound: true })
-    return new KeptTokens({
-      keychain: keychainOf(this.profile, driver),
+    return new TokenStore({
+      keychain: openUserKeychain(this.profile, driver),
       account,
-      loginLine: loginLine(this.profile),
+      loginLine: loginCommand(this.profile),
       clock: this.io.clock,
-      alone: work => aloneWithLogins(this.profile, this.signal, work),
+      withLock: work => withLoginsLock(this.profile, this.signal, work),
       renew: refreshToken => this.#renew(refreshToken),
     })
   }

@@ -1,31 +1,31 @@
-import { UsageError } from '../faults.ts'
-import { loginLine } from '../settings/login-line.ts'
+import { UsageError } from '../errors.ts'
+import { loginCommand } from '../settings/login-command.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
 import type { StoredLogin } from './logins.ts'
 
 /** A credential that could be sent: a key, or a bearer token of the identity provider. */
-export type Candidate =
+export type Credential =
   | { readonly kind: CredentialChoice; readonly from: 'WB_API_KEY'; readonly token: string }
   | { readonly kind: CredentialChoice; readonly from: 'wb login'; readonly login: StoredLogin }
 
-/** What is sent, and what is not. */
-export interface Chosen {
-  readonly used: Candidate | undefined
-  readonly others: readonly Candidate[]
-  /** Why that one, in words; undefined where there was nothing to choose. */
+/** The credential to send, and the available ones that are not sent. */
+export interface CredentialSelection {
+  readonly used: Credential | undefined
+  readonly others: readonly Credential[]
+  /** Reason for the choice; undefined if there was only one. */
   readonly why: string | undefined
 }
 
 /**
- * The credential that is sent: what `--credential` says, else a bearer token before a key, else the environment before
- * what is stored. Who acts as the operator sends none.
+ * Selects the credential to send: the one that `--credential` names, else an access token before a key,
+ * else `WB_API_KEY` before a stored login. The operator sends no credential.
  *
- * @throws UsageError  there is none of the kind that was asked for
+ * @throws UsageError  no credential of the requested kind is available
  * @see docs/requirements.md#S5.8-03
  */
-export function chooseCredential(profile: Profile, login: StoredLogin | undefined): Chosen {
+export function chooseCredential(profile: Profile, login: StoredLogin | undefined): CredentialSelection {
   const found = candidates(profile, login)
-  if (profile.asOperator) return { used: undefined, others: found, why: '--as-operator sends none' }
+  if (profile.asOperator) return { used: undefined, others: found, why: '--as-operator sends no credential' }
   if (profile.credential !== undefined) return named(profile, profile.credential, found)
   const bearer = found.find(({ kind }) => kind === 'login')
   const used = bearer ?? found[0]
@@ -33,29 +33,36 @@ export function chooseCredential(profile: Profile, login: StoredLogin | undefine
   return { used, others, why: others[0] && used && reason(used, others[0]) }
 }
 
-function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Candidate[] {
-  const found: Candidate[] = []
-  if (apiKey !== undefined) found.push({ kind: kindOf(apiKey), from: 'WB_API_KEY', token: apiKey })
+function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Credential[] {
+  const found: Credential[] = []
+  if (apiKey !== undefined) found.push({ kind: credentialKind(apiKey), from: 'WB_API_KEY', token: apiKey })
   if (login) found.push({ kind: login.kind, from: 'wb login', login })
   return found
 }
 
-/** Whatever is no key is taken for a token of the identity provider. */
-export function kindOf(token: string): CredentialChoice {
+/**
+ * Returns the kind of a token. Tokens without the prefix of API keys are access tokens of the identity
+ * provider.
+ */
+export function credentialKind(token: string): CredentialChoice {
   return token.startsWith('wb_live_') ? 'key' : 'login'
 }
 
-function named(profile: Profile, wanted: CredentialChoice, found: readonly Candidate[]): Chosen {
+function named(
+  profile: Profile,
+  wanted: CredentialChoice,
+  found: readonly Credential[],
+): CredentialSelection {
   const used = found.find(({ kind }) => kind === wanted)
   if (!used)
     throw new UsageError(`--credential ${wanted}: there is no ${wanted} for ${runtimeKey(profile)}`, [
-      loginLine(profile, wanted === 'key' ? ' --with-token < KEY_FILE' : ''),
+      loginCommand(profile, wanted === 'key' ? ' --with-token < KEY_FILE' : ''),
     ])
-  return { used, others: found.filter(candidate => candidate !== used), why: '--credential says so' }
+  return { used, others: found.filter(candidate => candidate !== used), why: 'chosen by --credential' }
 }
 
-function reason(used: Candidate, other: Candidate): string {
+function reason(used: Credential, other: Credential): string {
   return used.kind !== other.kind
-    ? 'a token of the identity provider goes before a key'
-    : 'the environment goes before what is stored'
+    ? 'an access token takes precedence over a key'
+    : 'the environment takes precedence over a stored login'
 }

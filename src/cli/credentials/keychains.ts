@@ -4,18 +4,18 @@ import type { Keychain, KeychainDriver } from '../../keychain/keychain.ts'
 import { openKeychain } from '../../keychain/open.ts'
 import type { Profile } from '../settings/profile.ts'
 
-/** Where secrets lie that somebody wanted in a file. */
+/** Returns the folder of the file keychain. */
 export function credentialsFolder({ settingsDir }: Pick<Profile, 'settingsDir'>): string {
   return join(settingsDir, 'credentials')
 }
 
-/** The driver that was chosen, or the one where nobody chose. */
-export function driverOf(chosen: KeychainDriver | undefined): KeychainDriver {
+/** Returns the selected keychain driver, or the default. */
+export function keychainDriver(chosen: KeychainDriver | undefined): KeychainDriver {
   return chosen ?? 'keyring'
 }
 
-/** A keychain of this person. */
-export function keychainOf(
+/** Opens a keychain of the user. */
+export function openUserKeychain(
   profile: Pick<Profile, 'settingsDir' | 'sessionVariables'>,
   driver: KeychainDriver,
 ): Keychain {

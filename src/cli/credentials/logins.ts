@@ -2,37 +2,37 @@ import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
-import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
+import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
 
-/** What is known of a stored credential without its keychain. It holds no secret. */
+/** A stored login without its secret, which is in the keychain. */
 export interface Login {
   readonly kind: CredentialChoice
-  /** Who wrote the entry: another driver would not find it. */
+  /** Keychain that contains the entry. Other drivers cannot find it. */
   readonly driver: KeychainDriver
-  /** The entry's name in the keychain. */
+  /** Account name of the keychain entry. */
   readonly account: string
-  /** Who it is, as the runtime said when it was stored. */
+  /** Name of the user, as reported by the runtime at sign-in. */
   readonly who: string
-  /** ISO-8601. */
+  /** Time in ISO 8601. */
   readonly storedAt: string
 }
 
-/** A login and what it is for. */
+/** A login with its profile and runtime. */
 export interface StoredLogin extends Login {
   readonly profile: string
   /** Address of a runtime, or a data directory. */
   readonly runtime: string
 }
 
-/** By profile, then by runtime. */
+/** Logins by profile and runtime. */
 type Index = Record<string, Record<string, Login>>
 
-/** The file that says which logins there are. */
+/** Returns the path of the login index. */
 export function loginsPath(settingsDir: string): string {
   return join(settingsDir, 'logins.json')
 }
 
-/** What is broken, a file or a login in it, means that nobody is signed in: to sign in again writes it anew. */
+/** Reads the login index. A corrupt file or entry counts as missing; the next sign-in replaces it. */
 function readIndex(settingsDir: string): Index {
   const content = readSettings(loginsPath(settingsDir))
   const profiles = typeof content === 'string' ? [] : Object.entries(content)
@@ -40,14 +40,14 @@ function readIndex(settingsDir: string): Index {
     profile,
     isObject(logins) ? Object.fromEntries(Object.entries(logins).filter(([, login]) => isLogin(login))) : {},
   ])
-  return bare(Object.fromEntries(sound))
+  return withoutPrototype(Object.fromEntries(sound))
 }
 
 function isLogin(login: unknown): login is Login {
   return isObject(login) && [login.account, login.who, login.driver].every(word => typeof word === 'string')
 }
 
-/** For who holds the lock of logins: another process may change the same file. */
+/** Changes the login index. The caller must hold the logins lock. */
 function changeIndex(settingsDir: string, change: (index: Index) => void): void {
   const index = readIndex(settingsDir)
   change(index)
@@ -55,7 +55,7 @@ function changeIndex(settingsDir: string, change: (index: Index) => void): void 
   writeSettings(loginsPath(settingsDir), Object.fromEntries(kept))
 }
 
-/** The login that is stored for the runtime of a profile. */
+/** Returns the stored login for the runtime of a profile. */
 export function findLogin(profile: Profile): StoredLogin | undefined {
   const runtime = runtimeKey(profile)
   const login = readIndex(profile.settingsDir)[profile.name]?.[runtime]
@@ -64,26 +64,26 @@ export function findLogin(profile: Profile): StoredLogin | undefined {
   return { ...login, profile: profile.name, runtime }
 }
 
-/** All that are stored. */
-export function allLogins(settingsDir: string): StoredLogin[] {
+/** Returns all stored logins. */
+export function listLogins(settingsDir: string): StoredLogin[] {
   return Object.entries(readIndex(settingsDir)).flatMap(([profile, logins]) =>
     Object.entries(logins).map(([runtime, login]) => ({ ...login, profile, runtime })),
   )
 }
 
-export function rememberLogin(profile: Profile, login: Login): void {
+export function storeLogin(profile: Profile, login: Login): void {
   changeIndex(profile.settingsDir, index => {
     index[profile.name] = { ...index[profile.name], [runtimeKey(profile)]: login }
   })
 }
 
-export function forgetLogin(settingsDir: string, { profile, runtime }: StoredLogin): void {
+export function deleteLogin(settingsDir: string, { profile, runtime }: StoredLogin): void {
   changeIndex(settingsDir, index => {
     delete index[profile]?.[runtime]
   })
 }
 
-/** Logins of a profile that has another name now; for who holds their lock. */
+/** Moves the logins of a renamed profile. The caller must hold the logins lock. */
 export function renameLogins(settingsDir: string, from: string, to: string): void {
   changeIndex(settingsDir, index => {
     const { [from]: logins } = index

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { TimedOut, within } from '../../base/deadline.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import { reportOf } from '../command/report.ts'
 
 /** Result of one check. */
@@ -40,31 +40,31 @@ export function skipped(detail: string, mend?: string): Finding {
 }
 
 /** A check to run. */
-export interface Look {
+export interface CheckRun {
   readonly name: string
   readonly clock: Clock
   /** Aborts all checks. */
   readonly signal: AbortSignal
   /** Errors it throws become findings. */
-  look(signal: AbortSignal): Promise<Finding | Finding[]>
+  run(signal: AbortSignal): Promise<Finding | Finding[]>
   /** Finding for a check that takes too long. */
-  readonly late?: Finding
+  readonly onTimeout?: Finding
 }
 
 /** Runs a check with a time limit of {@link timeoutMs}. */
-export async function check({ name, clock, signal, look, late }: Look): Promise<Check[]> {
-  const found = await within(clock, timeoutMs, look, signal).catch(error => {
+export async function runCheck({ name, clock, signal, run, onTimeout }: CheckRun): Promise<Check[]> {
+  const found = await withTimeout(clock, timeoutMs, run, signal).catch(error => {
     signal.throwIfAborted()
-    return error instanceof TimedOut && late ? late : faultFound(error)
+    return error instanceof TimedOut && onTimeout ? onTimeout : findingFromError(error)
   })
   return [found].flat().map(finding => ({ name, ...finding }))
 }
 
 /** Converts an error to a finding. */
-export function faultFound(error: unknown): Finding {
-  if (error instanceof TimedOut) return failed(`no answer within ${timeoutMs / 1_000} s`)
+export function findingFromError(error: unknown): Finding {
+  if (error instanceof TimedOut) return failed(`no response within ${timeoutMs / 1_000} s`)
   const { message, next } = reportOf(error)
-  return failedWith(message, next.at(-1))
+  return failedWithHint(message, next.at(-1))
 }
 
 /**
@@ -72,7 +72,7 @@ export function faultFound(error: unknown): Finding {
  *
  * @param line  command, optionally followed by its description, or a sentence
  */
-export function failedWith(detail: string, line: string | undefined): Finding {
+export function failedWithHint(detail: string, line: string | undefined): Finding {
   if (line === undefined) return failed(detail)
   return /^(?:wb|chmod|unset) /.test(line)
     ? failed(detail, line.split('    ')[0])

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { count } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -16,7 +16,7 @@ const settings: Partial<Record<NodeJS.Platform, string>> = {
 }
 
 /** Difference between another clock and the local one. */
-export interface Skew {
+export interface ClockSkew {
   /** Positive if the other clock is ahead. */
   readonly ms: number
   /** Maximum error in both directions: half of the response time plus half of the date's precision. */
@@ -29,7 +29,10 @@ export interface Skew {
  * @param ask  resolves to the `Date` header of a response
  * @returns undefined if the response has no date
  */
-export async function skewTo(clock: Clock, ask: () => Promise<string | null>): Promise<Skew | undefined> {
+export async function measureClockSkew(
+  clock: Clock,
+  ask: () => Promise<string | null>,
+): Promise<ClockSkew | undefined> {
   const sentAt = clock.now()
   const date = Date.parse((await ask()) ?? '')
   const tookMs = clock.now() - sentAt
@@ -41,13 +44,13 @@ export async function skewTo(clock: Clock, ask: () => Promise<string | null>): P
 }
 
 /** @param whose  owner of the other clock: "the runtime" */
-export function skewFound(skew: Skew | undefined, whose: string): Finding {
-  if (!skew) return skipped(`${whose} says no time`)
+export function clockSkewFinding(skew: ClockSkew | undefined, whose: string): Finding {
+  if (!skew) return skipped(`${whose} sends no time`)
   const leastMs = Math.abs(skew.ms) - skew.uncertainMs
   const mostMs = Math.abs(skew.ms) + skew.uncertainMs
   if (leastMs <= warnedMs) return ok(`within ${seconds(mostMs)} of ${whose}`)
   const detail = `this machine is ${seconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${whose}; set the clock that is wrong`
-  return (leastMs > failedMs ? failed : warning)(detail, settings[host.platform])
+  return (leastMs > failedMs ? failed : warning)(detail, settings[hostFacts.platform])
 }
 
 function seconds(ms: number): string {

@@ -1,27 +1,32 @@
 import type { Clock } from '../../base/clock.ts'
-import { overNetwork } from '../connection/over-network.ts'
+import { connectOverNetwork } from '../connection/over-network.ts'
 import type { Session } from '../connection/session.ts'
 import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { type Check, check, type Finding, type Look, skipped } from './check.ts'
-import { skewFound, skewTo } from './clock.ts'
-import { type CheckedConfig, checkConfig } from './config-problems.ts'
-import { dataDirFound, secretsFound } from './files.ts'
-import { folderFound } from './folder.ts'
-import { configFound, lockFound, nodeFound, portFound } from './here.ts'
-import { identityProviderFound } from './identity-provider.ts'
-import { keychainFound } from './keychain.ts'
-import { chatFound, chatFoundFromHere, embeddingFound, llmFound } from './providers.ts'
+import { type Check, type CheckRun, type Finding, runCheck, skipped } from './check.ts'
 import {
-  type Answering,
-  authFound,
-  dateOf,
-  runtimeFound,
-  runtimeLate,
-  unlessSignedOut,
-  versionFound,
-} from './remote.ts'
-import { toolServersFound } from './tool-servers.ts'
+  checkCredential,
+  checkRuntime,
+  checkVersion,
+  fetchDateHeader,
+  type RuntimeEndpoint,
+  runtimeTimeoutFinding,
+  skipIfSignedOut,
+} from './check-runtime.ts'
+import { clockSkewFinding, measureClockSkew } from './clock.ts'
+import { checkDataDir, checkSecretFiles } from './files.ts'
+import { checkFolderTrust } from './folder.ts'
+import { checkIdentityProvider } from './identity-provider.ts'
+import { checkKeychain } from './keychain.ts'
+import {
+  checkChatProvider,
+  checkEmbeddingServices,
+  checkLlmServices,
+  checkLocalChatProvider,
+} from './providers.ts'
+import { checkNode, checkPort, checkServerLock, configFindings } from './this-machine.ts'
+import { checkToolServers } from './tool-servers.ts'
+import { type ValidatedConfig, validateConfig } from './validate-config.ts'
 
 export interface DoctorParts {
   readonly profile: Profile
@@ -31,42 +36,42 @@ export interface DoctorParts {
 }
 
 /** Result of all checks except those of the store. */
-export interface Looked {
+export interface CheckResults {
   /** In the order in which they are shown. */
   readonly checks: readonly Check[]
   readonly server: Announcement | undefined
   /** True if the server serves requests. */
   readonly isReady: boolean
   readonly configPath: string | null
-  readonly config: CheckedConfig
+  readonly config: ValidatedConfig
 }
 
-type Named = (name: string, look: Look['look'], late?: Finding) => Promise<Check[]>
+type RunNamedCheck = (name: string, run: CheckRun['run'], onTimeout?: Finding) => Promise<Check[]>
 
 /** Data that all checks share. */
-interface Scene extends DoctorParts {
-  readonly named: Named
-  readonly config: CheckedConfig
+interface CheckContext extends DoctorParts {
+  readonly named: RunNamedCheck
+  readonly config: ValidatedConfig
   readonly server: Announcement | undefined
 }
 
 /** Runs all checks concurrently. Checks that need a runtime run once it has responded. */
-export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
+export async function runChecks(parts: DoctorParts): Promise<CheckResults> {
   const { profile, session, clock, signal } = parts
   const [server, { path }, config, runtime] = await Promise.all([
     findLocalServer(profile.dataDir),
     locateConfig(profile),
-    checkConfig(profile, session.io),
-    session.elsewhere(),
+    validateConfig(profile, session.io),
+    session.remoteRuntime(),
   ])
-  const named: Named = (name, look, late) => check({ name, clock, signal, look, late })
-  const scene: Scene = { ...parts, named, config, server }
+  const named: RunNamedCheck = (name, run, onTimeout) => runCheck({ name, clock, signal, run, onTimeout })
+  const context: CheckContext = { ...parts, named, config, server }
   const isAsked = runtime?.kind === 'server'
   const [here, there, keychain, besides] = await Promise.all([
-    hereFound(scene, path),
-    runtime ? elsewhereFound(scene, runtime) : inProcessFound(scene),
-    named('keychain', () => keychainFound(profile)),
-    server && !isAsked ? serverFound(scene, server) : [],
+    checkThisMachine(context, path),
+    runtime ? checkRemoteRuntime(context, runtime) : checkInProcessRuntime(context),
+    named('keychain', () => checkKeychain(profile)),
+    server && !isAsked ? checkServer(context, server) : [],
   ])
   const told = isAsked ? there.filter(({ name }) => name === 'runtime') : besides
   const isReady = told.length > 0 && told.every(({ state }) => state === 'ok')
@@ -74,37 +79,40 @@ export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
 }
 
 /** Checks this machine. */
-async function hereFound({ profile, session, named, config, server, clock }: Scene, path: string | null) {
+async function checkThisMachine(
+  { profile, session, named, config, server, clock }: CheckContext,
+  path: string | null,
+) {
   const found = await Promise.all([
-    named('node', async () => nodeFound()),
-    named('data', async () => dataDirFound(profile)),
-    named('secrets', async () => secretsFound(profile)),
-    named('config', async () => configFound(config, path)),
-    named('mcp', async () => toolServersFound(profile, session.io.env, config)),
-    named('folder', () => folderFound(profile, clock)),
-    named('lock', async () => lockFound(server, clock.now())),
-    named('port', signal => portFound(profile, config, server, signal)),
-    named('identity', signal => identityProviderFound(profile, config, clock, signal)),
+    named('node', async () => checkNode()),
+    named('data', async () => checkDataDir(profile)),
+    named('secrets', async () => checkSecretFiles(profile)),
+    named('config', async () => configFindings(config, path)),
+    named('mcp', async () => checkToolServers(profile, session.io.env, config)),
+    named('folder', () => checkFolderTrust(profile, clock)),
+    named('lock', async () => checkServerLock(server, clock.now())),
+    named('port', signal => checkPort(profile, config, server, signal)),
+    named('identity', signal => checkIdentityProvider(profile, config, clock, signal)),
   ])
   return found.flat()
 }
 
 /** Checks a runtime in another process. */
-async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]> {
-  const { named, session, server, clock } = scene
-  const late = runtimeLate(runtime)
-  const answer = await named('runtime', signal => runtimeFound(runtime, signal), late)
+async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoint): Promise<Check[]> {
+  const { named, session, server, clock } = context
+  const late = runtimeTimeoutFinding(runtime)
+  const answer = await named('runtime', signal => checkRuntime(runtime, signal), late)
   if (answer.some(({ state }) => state === 'failed'))
-    return [...answer, ...skippedChecks('no runtime to ask')]
+    return [...answer, ...skippedChecks('no runtime to check')]
   const found = await Promise.all([
-    named('version', signal => versionFound(runtime, server, signal)),
-    named('auth', signal => authFound(session, runtime, signal)),
+    named('version', signal => checkVersion(runtime, server, signal)),
+    named('auth', signal => checkCredential(session, runtime, signal)),
     named('clock', async signal =>
-      skewFound(await skewTo(clock, () => dateOf(runtime, signal)), 'the runtime'),
+      clockSkewFinding(await measureClockSkew(clock, () => fetchDateHeader(runtime, signal)), 'the runtime'),
     ),
-    named('chat', signal => unlessSignedOut(chatFound(session.client, signal))),
-    named('embedding', signal => unlessSignedOut(embeddingFound(session.client, signal))),
-    named('llm', signal => unlessSignedOut(llmFound(session.client, signal))),
+    named('chat', signal => skipIfSignedOut(checkChatProvider(session.client, signal))),
+    named('embedding', signal => skipIfSignedOut(checkEmbeddingServices(session.client, signal))),
+    named('llm', signal => skipIfSignedOut(checkLlmServices(session.client, signal))),
   ])
   return [...answer, ...found.flat()]
 }
@@ -117,26 +125,33 @@ function skippedChecks(why: string): Check[] {
  * Checks the runtime that each command starts in its own process. Does not open it, as that would create or
  * change files.
  */
-async function inProcessFound({ profile, session, named, config: { local } }: Scene): Promise<Check[]> {
+async function checkInProcessRuntime({
+  profile,
+  session,
+  named,
+  config: { local },
+}: CheckContext): Promise<Check[]> {
   const inItself = skipped(
-    profile.asOperator ? 'the operator has it in each command' : 'each command has it in itself',
+    profile.asOperator
+      ? 'with --as-operator, each command runs it'
+      : 'each command runs it in its own process',
     'wb serve',
   )
   const unread = skipped('the configuration cannot be read')
   const found = await Promise.all([
     named('runtime', async () => inItself),
-    named('auth', signal => authFound(session, undefined, signal)),
-    named('chat', async () => (local ? chatFoundFromHere(local) : unread)),
+    named('auth', signal => checkCredential(session, undefined, signal)),
+    named('chat', async () => (local ? checkLocalChatProvider(local) : unread)),
   ])
   return found.flat()
 }
 
 /** Checks the server of the data directory if commands do not use it. */
-async function serverFound({ named, session }: Scene, server: Announcement): Promise<Check[]> {
-  const { fetch, close } = overNetwork(server, session.io, {})
+async function checkServer({ named, session }: CheckContext, server: Announcement): Promise<Check[]> {
+  const { fetch, close } = connectOverNetwork(server, session.io, {})
   try {
     const runtime = { kind: 'server', baseUrl: server.url, fetch } as const
-    return await named('server', signal => runtimeFound(runtime, signal))
+    return await named('server', signal => checkRuntime(runtime, signal))
   } finally {
     await close()
   }

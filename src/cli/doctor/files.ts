@@ -1,11 +1,11 @@
 import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
 import { loginsPath } from '../credentials/logins.ts'
 import type { Profile } from '../settings/profile.ts'
 import { profilesPath } from '../settings/profiles.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 const roomBytesMin = 100_000_000
@@ -14,15 +14,12 @@ const roomBytesWanted = 1_000_000_000
 const others = { any: 0o077, write: 0o022 }
 
 /** Checks that the data directory is writable for its owner only and has free space. */
-export function dataDirFound({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
+export function checkDataDir({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   const stats = statsOf(dataDir)
   if (!stats) return [notMade(dataDir)]
   if (!stats.isDirectory())
     return [
-      failed(
-        `${dataDir} is a file, and no directory`,
-        `mv ${shellWord(dataDir)} ${shellWord(`${dataDir}.old`)}`,
-      ),
+      failed(`${dataDir} is not a directory`, `mv ${shellWord(dataDir)} ${shellWord(`${dataDir}.old`)}`),
     ]
   const wrong = [unwritable(dataDir), exposed(dataDir, stats), full(dataDir)].filter(
     finding => finding !== undefined,
@@ -34,13 +31,13 @@ export function dataDirFound({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
 function notMade(dataDir: string): Finding {
   let above = dirname(dataDir)
   while (!statsOf(above) && dirname(above) !== above) above = dirname(above)
-  if (statsOf(above)?.isDirectory() && isWritable(above)) return ok(`${dataDir}, not made yet`)
-  return failed(`${dataDir} cannot be made in ${above}`, 'wb doctor --data-dir DIR')
+  if (statsOf(above)?.isDirectory() && isWritable(above)) return ok(`${dataDir}, not created yet`)
+  return failed(`${dataDir} cannot be created in ${above}`, 'wb doctor --data-dir DIR')
 }
 
 function unwritable(folder: string): Finding | undefined {
   if (isWritable(folder)) return undefined
-  return failed(`${folder} cannot be written`, `sudo chown -R "$USER" ${shellWord(folder)}`)
+  return failed(`${folder} is not writable`, `sudo chown -R "$USER" ${shellWord(folder)}`)
 }
 
 /**
@@ -51,8 +48,8 @@ function exposed(folder: string, { mode }: Stats): Finding | undefined {
   if (!isOpenTo(mode, others.any)) return undefined
   const mend = `chmod 700 ${shellWord(folder)}`
   return isOpenTo(mode, others.write)
-    ? failed(`${folder} can be written by others (${modeOf(mode)})`, mend)
-    : warning(`${folder} can be read by others (${modeOf(mode)})`, mend)
+    ? failed(`${folder} is writable for other users (${modeOf(mode)})`, mend)
+    : warning(`${folder} is readable for other users (${modeOf(mode)})`, mend)
 }
 
 function full(folder: string): Finding | undefined {
@@ -66,8 +63,11 @@ function full(folder: string): Finding | undefined {
  * Checks that only the owner can open the files with secrets: provider keys, secrets of workspaces, logins,
  * and the addresses they are sent to.
  */
-export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
-  if (host.platform === 'win32') return [skipped('Windows keeps them by other means')]
+export function checkSecretFiles({
+  dataDir,
+  settingsDir,
+}: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
+  if (hostFacts.platform === 'win32') return [skipped('not checked on Windows')]
   const places = [
     join(dataDir, '.env'),
     join(dataDir, 'secrets'),
@@ -78,7 +78,7 @@ export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' |
   const there = places.filter(place => statsOf(place))
   const wrong = there.flatMap(place => exposedIn(place))
   if (wrong.length > 0) return wrong
-  return [ok(there.length === 0 ? 'none in files' : 'files with secrets are open to you alone')]
+  return [ok(there.length === 0 ? 'no files with secrets' : 'only you can read the files with secrets')]
 }
 
 /** Returns at most one finding for a file or folder. */
@@ -89,12 +89,12 @@ function exposedIn(place: string): Finding[] {
   if (open.length > 1)
     return [
       failed(
-        `${first} and ${open.length - 1} more below ${place} are open to others`,
+        `${first} and ${open.length - 1} more in ${place} are open to other users`,
         `chmod -R go= ${shellWord(place)}`,
       ),
     ]
   const mode = statsOf(first)?.isDirectory() ? '700' : '600'
-  return [failed(`${first} is open to others`, `chmod ${mode} ${shellWord(first)}`)]
+  return [failed(`${first} is open to other users`, `chmod ${mode} ${shellWord(first)}`)]
 }
 
 /** Returns a path and all paths below it. */
@@ -114,7 +114,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 function isOpenTo(mode: number, rights: number): boolean {
-  return host.platform !== 'win32' && (mode & rights) !== 0
+  return hostFacts.platform !== 'win32' && (mode & rights) !== 0
 }
 
 function isWritable(folder: string): boolean {

@@ -1,28 +1,28 @@
 import type { Clock } from '../../base/clock.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { identityProvider } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, skipped } from './check.ts'
-import { type Skew, skewFound, skewTo } from './clock.ts'
-import type { CheckedConfig } from './config-problems.ts'
+import { type ClockSkew, clockSkewFinding, measureClockSkew } from './clock.ts'
+import type { ValidatedConfig } from './validate-config.ts'
 
 /** Checks that the configured identity provider responds, and compares its clock. */
-export async function identityProviderFound(
+export async function checkIdentityProvider(
   profile: Profile,
-  { local }: CheckedConfig,
+  { local }: ValidatedConfig,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Finding> {
   // @see docs/requirements.md#S5.8-02
-  if (profile.url !== undefined) return skipped('a runtime elsewhere does not tell who its provider is')
+  if (profile.url !== undefined) return skipped('a remote runtime does not report its identity provider')
   if (!local) return skipped('the configuration cannot be read')
   const provider = await identityProvider(local)
-  if (!provider) return skipped('none is configured')
-  let skew: Skew | undefined
+  if (!provider) return skipped('no identity provider is configured')
+  let skew: ClockSkew | undefined
   try {
-    skew = await skewTo(clock, () => provider.date(signal))
+    skew = await measureClockSkew(clock, () => provider.date(signal))
   } catch {
-    return failed(`${provider.issuer} does not answer`, `curl -v ${shellWord(provider.url.href)}`)
+    return failed(`${provider.issuer} does not respond`, `curl -v ${shellWord(provider.url.href)}`)
   }
-  return skewFound(skew, `${provider.issuer}, which answers`)
+  return clockSkewFinding(skew, `${provider.issuer}, which responds`)
 }

@@ -1,3 +1,4 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operation, type Probe } from '../../contract/operational.ts'
@@ -10,7 +11,6 @@ import { chatProviderProbed, type LocalConfig } from '../local.ts'
 import { ServiceCalls } from '../services/calls.ts'
 import type { Service } from '../services/kinds.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -22,54 +22,58 @@ const where = 'wb config show'
 const none = skipped('no chat provider is configured')
 
 /** Checks the chat provider through the health report of the runtime. */
-export async function chatFound(client: Client, signal: AbortSignal): Promise<Finding> {
+export async function checkChatProvider(client: Client, signal: AbortSignal): Promise<Finding> {
   const { hasChatProvider } = await client.call(setup.status, {}, { signal })
   if (!hasChatProvider) return none
   try {
-    return probeFound((await client.call(operation.healthDetails, {}, { signal })).chat)
+    return probeFinding((await client.call(operation.healthDetails, {}, { signal })).chat)
   } catch (error) {
     if (error instanceof WbError && (error.facts.wireStatus === 401 || error.facts.wireStatus === 403))
-      return skipped('the runtime tells its operator alone')
+      return skipped('the runtime reports this to its operator only')
     throw error
   }
 }
 
 /** Checks the chat provider from this process, for commands that start the runtime in themselves. */
-export async function chatFoundFromHere(local: LocalConfig): Promise<Finding> {
+export async function checkLocalChatProvider(local: LocalConfig): Promise<Finding> {
   const probe = await chatProviderProbed(local)
-  return probe ? probeFound(probe) : none
+  return probe ? probeFinding(probe) : none
 }
 
-function probeFound({ status, detail }: Probe): Finding {
+function probeFinding({ status, detail }: Probe): Finding {
   const said = plainLine(detail)
   if (status === 'ok') return ok(said)
   return status === 'degraded' ? warning(said, where) : failed(`the chat provider ${said}`, where)
 }
 
 /** Lists embedding services and their missing settings. Does not call them, because each call costs money. */
-export async function embeddingFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
+export async function checkEmbeddingServices(
+  client: Client,
+  signal: AbortSignal,
+): Promise<Finding | Finding[]> {
   const others = await servicesOf('embedding', client, signal)
   const problems = problemsOf(others)
-  if (problems.length > 0) return problems
-  const hosted = others.filter(({ provider }) => isProviderName(provider))
-  if (hosted.length === 0) return ok('built in')
+  const hosted = complete(others).filter(({ provider }) => isProviderName(provider))
+  if (hosted.length === 0) return problems.length > 0 ? problems : ok('built in')
   const names = [...new Set(hosted.map(({ provider }) => provider))].sort().join(', ')
-  return skipped(
+  const rest = skipped(
     `${counted(hosted.length, 'service')} of ${names}, not called`,
     'wb services list --type embedding',
   )
+  return [...problems, rest]
 }
 
 /** Checks LLM services for missing settings. Their models are not called. */
-export async function llmFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
+export async function checkLlmServices(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
   const found = await servicesOf('llm', client, signal)
   const problems = problemsOf(found)
-  if (problems.length > 0) return problems
-  return skipped(`${counted(found.length, 'service')}, not called`, 'wb services list --type llm')
+  const { length } = complete(found)
+  if (length === 0 && problems.length > 0) return problems
+  return [...problems, skipped(`${counted(length, 'service')}, not called`, 'wb services list --type llm')]
 }
 
 /** A service and its problem, if it has one. */
-interface Lacking {
+interface CheckedService {
   readonly service: Service
   readonly provider: string
   readonly workspace: string
@@ -81,7 +85,7 @@ async function servicesOf(
   type: 'embedding' | 'llm',
   client: Client,
   signal: AbortSignal,
-): Promise<Lacking[]> {
+): Promise<CheckedService[]> {
   const { items } = await client.call(workspaces.list, { query: { limit: workspacesMax } }, { signal })
   const found = items.map(async ({ workspaceId, name }) => {
     const calls = new ServiceCalls(client, workspaceId)
@@ -99,7 +103,11 @@ async function servicesOf(
 /** Name of the LLM service in every new workspace. It is optional, so a missing key causes no warning. */
 const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
 
-function problemsOf(services: readonly Lacking[]): Finding[] {
+function complete(services: readonly CheckedService[]): CheckedService[] {
+  return services.filter(({ problem }) => problem === null)
+}
+
+function problemsOf(services: readonly CheckedService[]): Finding[] {
   return services.flatMap(({ service: { type, record }, workspace, problem }) => {
     if (!problem) return []
     const line = `wb services show ${shellWord(record.name)} --type ${type} --workspace ${shellWord(workspace)}`

@@ -1,11 +1,11 @@
-import type { Announcement, Examined, Readable } from '../local.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import type { Announcement, Examined, ReadableTable } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
-import { type Check, type Finding, failed, faultFound, ok, warning } from './check.ts'
+import { type Check, type Finding, failed, findingFromError, ok, warning } from './check.ts'
 
 /** Examines the store. A store that cannot be read is reported as a finding. */
-export async function lookThroughStore(
+export async function checkDataStore(
   { dataDir }: Pick<Profile, 'dataDir'>,
   server: Announcement | undefined,
   examining: Promise<Examined>,
@@ -13,14 +13,14 @@ export async function lookThroughStore(
   const named = (finding: Finding): Check => ({ name: 'store', ...finding })
   try {
     const examined = await examining
-    return { examined, checks: storeFound(examined, dataDir, server).map(named) }
+    return { examined, checks: storeFindings(examined, dataDir, server).map(named) }
   } catch (error) {
-    return { checks: [named(faultFound(error))] }
+    return { checks: [named(findingFromError(error))] }
   }
 }
 
 /** Returns one finding for each problem. */
-function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
+function storeFindings(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
   const faults = wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>
@@ -30,19 +30,19 @@ function storeFound(examined: Examined, dataDir: string, server: Announcement | 
 }
 
 /** Lists the rows that can be recovered without a backup. */
-function recoverable(readable: readonly Readable[]): string {
-  const rowsOf = (tables: readonly Readable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
+function recoverable(readable: readonly ReadableTable[]): string {
+  const rowsOf = (tables: readonly ReadableTable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
   const [whole, cut] = [readable.filter(({ isWhole }) => isWhole), readable.filter(({ isWhole }) => !isWhole)]
   const parts = cut.map(({ table, rows }) => `${counted(rows, 'row')} of ${table}`)
   const others = `all ${counted(rowsOf(whole), 'row')} of ${cut.length > 0 ? 'the other' : 'its'} ${counted(whole.length, 'table')}`
-  return `can still be read: ${[...parts, others].join(', ')}; see "Damage" in docs/storage.md`
+  return `recoverable: ${[...parts, others].join(', ')}; see "Damage" in docs/storage.md`
 }
 
 /** Describes the path and schema version of a store, and the number of checks. */
 function storeState({ path, schema, checks }: Examined): string {
   if (path === undefined) return 'in memory'
   if (!schema) return `${path}, not made yet`
-  const isOld = schema.found !== schema.known ? `; ${schema.known} once it is opened` : ''
+  const isOld = schema.found !== schema.known ? `, upgraded to ${schema.known} when it is opened` : ''
   return `${path}, schema ${schema.found}${isOld}; ${counted(checks.length, 'check')}`
 }
 

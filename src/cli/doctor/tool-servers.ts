@@ -1,26 +1,26 @@
 import { resolve } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { type Environment, isExecutable, isOnPath } from '../environment.ts'
 import type { LocalConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { type Finding, ok, warning } from './check.ts'
-import type { CheckedConfig } from './config-problems.ts'
+import type { ValidatedConfig } from './validate-config.ts'
 
-type Declared = LocalConfig['config']['mcp']['stdioServers'][number]
+type StdioServer = LocalConfig['config']['mcp']['stdioServers'][number]
 
 /** Checks that the commands of the configured stdio tool servers exist. Does not start them. */
-export function toolServersFound(
+export function checkToolServers(
   { url, dataDir }: Pick<Profile, 'url' | 'dataDir'>,
   environment: Environment,
-  { local }: CheckedConfig,
+  { local }: ValidatedConfig,
 ): Finding[] {
   const declared = local?.config.mcp.stdioServers ?? []
   if (url !== undefined || declared.length === 0) return []
   const lost = declared.filter(server => server.enabled && !isThere(server, dataDir, environment))
   if (lost.length > 0)
     return lost.map(({ id, command }) =>
-      warning(`${id} of mcp.stdioServers: there is no program ${command}`, 'wb config show'),
+      warning(`${id} of mcp.stdioServers: program ${command} not found`, 'wb config show'),
     )
   const names = declared.map(({ id, enabled }) => (enabled ? id : `${id} (disabled)`))
   return [ok(`${counted(declared.length, 'server')} from the configuration: ${names.join(', ')}`)]
@@ -30,8 +30,8 @@ export function toolServersFound(
  * Finds a command on disk. Paths are relative to the data directory, where servers start. Not checked on
  * Windows, where programs have several extensions.
  */
-function isThere({ command, env }: Declared, dataDir: string, environment: Environment): boolean {
-  if (host.platform === 'win32') return true
+function isThere({ command, env }: StdioServer, dataDir: string, environment: Environment): boolean {
+  if (hostFacts.platform === 'win32') return true
   const isPath = command.includes('/')
   return isPath ? isExecutable(resolve(dataDir, command)) : isOnPath(command, { ...environment, ...env })
 }

@@ -1,9 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { limits } from '../../contract/limits.ts'
-import type { Reply } from '../../contract/route.ts'
+import type { ReplyBody } from '../../contract/route.ts'
 
-type Outcome = Reply<typeof documents.bulkDelete>
+type Outcome = ReplyBody<typeof documents.bulkDelete>
 
 /** Deletes documents of one or more knowledge bases, in batches. Failures do not stop it. */
 export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<Outcome> {

@@ -1,16 +1,15 @@
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import { type Agent, type AgentTemplate, agents, agentTemplates } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
-import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
-const agentKind: Kind = {
+const agentKind: ResourceKind = {
   one: 'agent',
   code: 'agent_not_found',
   list: 'wb agents list',
   create: ['wb agents create --template bobby'],
 }
-const templateKind: Kind = {
+const templateKind: ResourceKind = {
   one: 'agent template',
   code: 'agent_template_not_found',
   list: 'wb agents templates',
@@ -18,9 +17,8 @@ const templateKind: Kind = {
 }
 
 /** Returns the agents of a workspace. */
-export async function namedAgents({ client }: Resolving, workspaceId: string): Promise<Agent[]> {
-  const query = { limit: limits.pageMax }
-  return everything(client.items(agents.list, { params: { workspaceId }, query }))
+export async function listAgents({ client }: ResolveContext, workspaceId: string): Promise<Agent[]> {
+  return collect(client.items(agents.list, { params: { workspaceId } }))
 }
 
 /**
@@ -29,13 +27,18 @@ export async function namedAgents({ client }: Resolving, workspaceId: string): P
  * @throws WbError agent_not_found  when no agent matches; suggests a similar name
  * @throws UsageError               when several agents match
  */
-export async function findAgent(resolving: Resolving, wanted?: string): Promise<Agent> {
+export async function findAgent(resolving: ResolveContext, wanted?: string): Promise<Agent> {
   const { workspaceId } = await resolveWorkspace(resolving)
   if (wanted && isId(wanted))
     return resolving.client.call(agents.show, { params: { workspaceId, agentId: wanted } })
-  const all = await namedAgents(resolving, workspaceId)
+  const all = await listAgents(resolving, workspaceId)
   const named = all.map(row => ({ row, id: row.agentId, name: row.name }))
-  return pick(named, asNamed(all, wanted), { ...agentKind, naming: resolving.withBase }, resolving.choose)
+  return pickResource(
+    named,
+    asNamed(all, wanted),
+    { ...agentKind, naming: resolving.withBase },
+    resolving.choose,
+  )
 }
 
 /** Matches a name regardless of case (`maven` for Maven) if only one agent has it. */
@@ -46,8 +49,8 @@ function asNamed(all: readonly Agent[], wanted: string | undefined): string | un
 }
 
 /** @throws WbError agent_template_not_found  when no template matches; suggests a similar name */
-export async function findTemplate({ client }: Resolving, wanted: string): Promise<AgentTemplate> {
+export async function findTemplate({ client }: ResolveContext, wanted: string): Promise<AgentTemplate> {
   const { items } = await client.call(agentTemplates.list, {})
   const named = items.map(row => ({ row, id: row.templateId, name: row.name }))
-  return pick(named, wanted, templateKind, undefined)
+  return pickResource(named, wanted, templateKind, undefined)
 }

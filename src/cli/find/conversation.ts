@@ -1,11 +1,10 @@
 import { systemClock } from '../../base/clock.ts'
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import { type Conversation, conversations } from '../../contract/conversations.ts'
-import { limits } from '../../contract/limits.ts'
-import { ago } from '../terminal/moment.ts'
-import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { formatAgo } from '../terminal/duration.ts'
+import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
-const conversationKind: Kind = {
+const conversationKind: ResourceKind = {
   one: 'conversation',
   code: 'conversation_not_found',
   list: 'wb conversations list',
@@ -19,7 +18,7 @@ export function conversationName({ title, conversationId }: Conversation): strin
 
 /** Describes when a conversation started, as titles repeat: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
 function about({ createdAt }: Conversation): string {
-  return `begun ${createdAt}, ${ago(Date.parse(createdAt), systemClock.now())}`
+  return `begun ${createdAt}, ${formatAgo(Date.parse(createdAt), systemClock.now())}`
 }
 
 /**
@@ -28,16 +27,15 @@ function about({ createdAt }: Conversation): string {
  * @throws WbError conversation_not_found, agent_not_found
  * @throws UsageError  when several conversations match
  */
-export async function findConversation(resolving: Resolving, wanted?: string): Promise<Conversation> {
+export async function findConversation(resolving: ResolveContext, wanted?: string): Promise<Conversation> {
   const { workspaceId } = await resolveWorkspace(resolving)
-  const query = { limit: limits.pageMax }
-  const items = resolving.client.items(conversations.listAll, { params: { workspaceId }, query })
-  const all = await everything(items)
+  const items = resolving.client.items(conversations.listAll, { params: { workspaceId } })
+  const all = await collect(items)
   const named = all.map(row => ({
     row,
     id: row.conversationId,
     name: conversationName(row),
     about: about(row),
   }))
-  return pick(named, wanted, { ...conversationKind, naming: resolving.withBase }, resolving.choose)
+  return pickResource(named, wanted, { ...conversationKind, naming: resolving.withBase }, resolving.choose)
 }

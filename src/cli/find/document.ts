@@ -2,18 +2,17 @@ import * as Flags from '@oclif/core/flags'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { documentName } from '../shown/resources.ts'
-import { everyBase, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
+import { listKnowledgeBases, type ResolveContext, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 
 const candidatesShown = 8
 
 /** Flag `--kb` of commands that take one document. */
 export const kbFlag = Flags.string({
   char: 'k',
-  summary: 'knowledge base, by name or id [all are looked through]',
+  summary: 'knowledge base, by name or ID [all]',
 })
 
 /**
@@ -22,17 +21,21 @@ export const kbFlag = Flags.string({
  * @throws WbError document_not_found  when no document matches in the knowledge bases searched
  * @throws UsageError                  when several documents match
  */
-export async function findDocument(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+export async function findDocument(
+  resolving: ResolveContext,
+  wanted: string,
+  base?: string,
+): Promise<Document> {
   const bases =
     base === undefined
-      ? await everyBase(resolving.client, (await resolveWorkspace(resolving)).workspaceId)
+      ? await listKnowledgeBases(resolving.client, (await resolveWorkspace(resolving)).workspaceId)
       : [await resolveKnowledgeBase(resolving, base)]
   const found: Document[] = []
   for (const searched of bases) found.push(...(await inBase(resolving, searched, wanted)))
   if (found.length === 1) return found[0]!
   if (found.length > 1)
     throw new UsageError(
-      `${found.length} documents are called "${wanted}"; name one by id`,
+      `${found.length} documents are named "${wanted}"; use an ID`,
       found.slice(0, candidatesShown).map(row => `${row.documentId}  ${documentName(row)}`),
     )
   const names = bases.map(({ name }) => name).join(', ')
@@ -41,14 +44,14 @@ export async function findDocument(resolving: Resolving, wanted: string, base?: 
   })
 }
 
-async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string): Promise<Document[]> {
+async function inBase(resolving: ResolveContext, base: KnowledgeBase, wanted: string): Promise<Document[]> {
   const { workspaceId, knowledgeBaseId } = base
   const params = { workspaceId, knowledgeBaseId }
   if (isId(wanted)) {
     const document = await byId(resolving, { ...params, documentId: wanted })
     return document ? [document] : []
   }
-  const all = resolving.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+  const all = resolving.client.items(documents.list, { params })
   const found: Document[] = []
   for await (const row of all)
     if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(wanted)) found.push(row)
@@ -56,7 +59,7 @@ async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string)
 }
 
 async function byId(
-  { client }: Resolving,
+  { client }: ResolveContext,
   params: { workspaceId: string; knowledgeBaseId: string; documentId: string },
 ): Promise<Document | undefined> {
   try {

@@ -1,20 +1,19 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everything } from '../../client/client.ts'
+import { collect } from '../../client/client.ts'
 import { filters, type KnowledgeFilter } from '../../contract/filters.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
-import { pick, type Resolving } from './resolve.ts'
+import { pickResource, type ResolveContext } from './resolve.ts'
 
 /** Flag `--kb` of commands that take a saved filter. */
 export const baseFlag = Flags.string({
   char: 'k',
-  summary: 'knowledge base, by name or id; the only one when left out',
+  summary: 'knowledge base, by name or ID [the only one]',
 })
 
 /** Saved filter that a command uses. */
-export const filterArg = Args.string({ description: 'name or id; the only one when left out' })
+export const filterArg = Args.string({ description: 'name or ID [the only one]' })
 
 /**
  * Finds a saved filter by name or ID. Without one, returns the only filter of the knowledge base.
@@ -23,15 +22,15 @@ export const filterArg = Args.string({ description: 'name or id; the only one wh
  * @throws UsageError                          when several filters match
  */
 export async function findFilter(
-  { client, choose }: Pick<Resolving, 'client' | 'choose'>,
+  { client, choose }: Pick<ResolveContext, 'client' | 'choose'>,
   { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
   wanted: string | undefined,
 ): Promise<KnowledgeFilter> {
   const params = { workspaceId, knowledgeBaseId }
   if (wanted !== undefined && isId(wanted))
     return client.call(filters.show, { params: { ...params, knowledgeFilterId: wanted } })
-  const all = await everything(client.items(filters.list, { params, query: { limit: limits.pageMax } }))
-  return pick(
+  const all = await collect(client.items(filters.list, { params }))
+  return pickResource(
     all.map(row => ({ row, id: row.knowledgeFilterId, name: row.name })),
     wanted,
     {

@@ -1,15 +1,14 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
-import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { isReplaced, keyState } from '../shown/key.ts'
-import { ago, lasting } from '../terminal/moment.ts'
-import { nearest } from '../terminal/nearest.ts'
+import { formatAgo, formatLifetime } from '../terminal/duration.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import type { Resolving } from './resolve.ts'
+import type { ResolveContext } from './resolve.ts'
 
 const candidatesShown = 8
 const token = /^wb_live_([a-z0-9]{12})_/
@@ -23,19 +22,19 @@ const token = /^wb_live_([a-z0-9]{12})_/
  * @throws UsageError                 when several keys match, or the argument is a token
  */
 export async function findKey(
-  { client }: Pick<Resolving, 'client'>,
+  { client }: Pick<ResolveContext, 'client'>,
   { workspaceId, name }: Workspace,
   wanted: string,
   { spoken, nowMs }: { spoken: string; nowMs: number },
 ): Promise<ApiKey> {
   const prefix = token.exec(wanted)?.[1]
   if (prefix)
-    throw new UsageError('a token is a secret, and no name', [
-      `${spoken} ${prefix}    names the key of that token`,
+    throw new UsageError('a key cannot be selected by its token', [
+      `${spoken} ${prefix}    selects the key of that token`,
     ])
   const params = { workspaceId }
   if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
-  const all = await everything(client.items(apiKeys.list, { params, query: { limit: limits.pageMax } }))
+  const all = await collect(client.items(apiKeys.list, { params }))
   const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
   const working = matches.filter(key => keyState(key, nowMs) === 'active')
   const lasting = working.filter(key => !isReplaced(key, all))
@@ -53,11 +52,11 @@ export async function findKey(
 export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parameters<typeof findKey>) {
   const key = await findKey(resolving, workspace, wanted, at)
   if (key.revokedAt === null) return key
-  const when = ago(Date.parse(key.revokedAt), at.nowMs)
+  const when = formatAgo(Date.parse(key.revokedAt), at.nowMs)
   const name = `${plainLine(key.label)} (${key.prefix})`
   throw new WbError(
     'api_key_not_found',
-    `key ${name} was revoked ${when === 'now' ? 'just now' : when} already`,
+    `key ${name} was already revoked ${when === 'now' ? 'just now' : when}`,
     {
       next: ['wb keys list'],
     },
@@ -65,17 +64,17 @@ export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parame
 }
 
 /** Returns the active keys with a label. Another key of this label would make the label ambiguous. */
-export async function namesakes(
+export async function findKeysWithLabel(
   client: Client,
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
 ): Promise<ApiKey[]> {
-  const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  const all = await everything(client.items(apiKeys.list, call))
+  const call = { params: { workspaceId } }
+  const all = await collect(client.items(apiKeys.list, call))
   return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }
 
 function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
-  const close = nearest(
+  const close = nearestMatch(
     wanted,
     all.map(({ label }) => label),
   )
@@ -92,17 +91,18 @@ function ambiguous(
   const shown = keys
     .slice(0, candidatesShown)
     .map(
-      key => `${spoken} ${key.prefix}    made ${ago(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
+      key =>
+        `${spoken} ${key.prefix}    created ${formatAgo(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
     )
   return new UsageError(
-    `${keys.length} keys are named "${plainLine(wanted)}"; name one by its prefix`,
+    `${keys.length} keys are named "${plainLine(wanted)}"; use a prefix`,
     keys.length > candidatesShown ? [...shown, 'wb keys list'] : shown,
   )
 }
 
 function endOf(key: ApiKey, nowMs: number): string {
   const { revokedAt, expiresAt } = key
-  if (revokedAt) return `, revoked ${ago(Date.parse(revokedAt), nowMs)}`
-  if (keyState(key, nowMs) === 'expired') return `, ended ${ago(Date.parse(expiresAt!), nowMs)}`
-  return expiresAt ? `, works ${lasting(expiresAt, nowMs)}` : ''
+  if (revokedAt) return `, revoked ${formatAgo(Date.parse(revokedAt), nowMs)}`
+  if (keyState(key, nowMs) === 'expired') return `, ended ${formatAgo(Date.parse(expiresAt!), nowMs)}`
+  return expiresAt ? `, works ${formatLifetime(expiresAt, nowMs)}` : ''
 }

@@ -1,10 +1,9 @@
-import { type Client, everything } from '../../client/client.ts'
-import { limits } from '../../contract/limits.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
 import { isId } from '../id.ts'
-import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
-const mcpServerKind: Kind = {
+const mcpServerKind: ResourceKind = {
   one: 'MCP server',
   code: 'mcp_server_not_found',
   list: 'wb mcp servers list',
@@ -17,18 +16,18 @@ const mcpServerKind: Kind = {
  * @throws WbError mcp_server_not_found  when no server matches; suggests a similar label
  * @throws UsageError                    when several servers match
  */
-export async function findMcpServer(resolving: Resolving, wanted?: string): Promise<McpServer> {
+export async function findMcpServer(resolving: ResolveContext, wanted?: string): Promise<McpServer> {
   const { client, choose } = resolving
   const { workspaceId } = await resolveWorkspace(resolving)
   if (wanted && isId(wanted))
     return client.call(mcpServers.show, { params: { workspaceId, mcpServerId: wanted } })
-  const all = await everyServer(client, workspaceId)
+  const all = await listMcpServers(client, workspaceId)
   const named = all.map(row => ({ row, id: row.mcpServerId, name: row.label }))
-  return pick(named, wanted, { ...mcpServerKind, naming: resolving.withBase }, choose)
+  return pickResource(named, wanted, { ...mcpServerKind, naming: resolving.withBase }, choose)
 }
 
 /** Returns the registered MCP servers of a workspace. */
-export async function everyServer(client: Client, workspaceId: string): Promise<McpServer[]> {
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  return everything(client.items(mcpServers.list, request))
+export async function listMcpServers(client: Client, workspaceId: string): Promise<McpServer[]> {
+  const request = { params: { workspaceId } }
+  return collect(client.items(mcpServers.list, request))
 }

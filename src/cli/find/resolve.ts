@@ -1,21 +1,20 @@
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { workspaces } from '../../contract/workspaces.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { defaultWorkspace, type Profile } from '../settings/profile.ts'
-import { nearest } from '../terminal/nearest.ts'
-import { boundTo } from './reach.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
+import { explainWorkspaceLimits } from './workspace-limits.ts'
 
 const candidatesShown = 8
 /** ID of the choice "all of them"; no resource has it. */
 const everyId = 'all'
 
-export interface Named {
+export interface NamedResource {
   id: string
   name: string
   /** Detail that distinguishes resources of the same name. */
@@ -23,7 +22,7 @@ export interface Named {
 }
 
 /** Words, error code and commands for a kind of resource. */
-export interface Kind {
+export interface ResourceKind {
   one: string
   code: ErrorCode
   /** Command that lists the resources. */
@@ -36,13 +35,13 @@ export interface Kind {
   namedBy?: string | undefined
 }
 
-const workspaceKind: Kind = {
+const workspaceKind: ResourceKind = {
   one: 'workspace',
   code: 'workspace_not_found',
   list: 'wb workspaces list',
-  create: ['wb kb create handbook     makes a workspace too', 'wb workspaces create demo'],
+  create: ['wb kb create handbook     also creates a workspace', 'wb workspaces create demo'],
 }
-export const knowledgeBaseKind: Kind = {
+export const knowledgeBaseKind: ResourceKind = {
   one: 'knowledge base',
   code: 'knowledge_base_not_found',
   list: 'wb kb list',
@@ -50,7 +49,7 @@ export const knowledgeBaseKind: Kind = {
 }
 
 /** The choice of all resources instead of one. */
-export interface Every<T> {
+export interface AllChoice<T> {
   readonly row: T
   /** Command to type for this choice. */
   readonly line: string
@@ -60,9 +59,9 @@ export interface Every<T> {
  * Prompts the user to choose one of several resources, and returns its ID. Undefined if the user cannot be
  * prompted.
  */
-export type Choose = (question: string, choices: readonly Named[]) => Promise<string>
+export type Choose = (question: string, choices: readonly NamedResource[]) => Promise<string>
 
-export interface Resolving {
+export interface ResolveContext {
   client: Client
   profile: Profile
   choose?: Choose
@@ -78,17 +77,17 @@ export interface Resolving {
  * @throws WbError workspace_not_found  when no workspace matches; suggests a similar name
  * @throws UsageError                   when several workspaces match
  */
-export async function resolveWorkspace(resolving: Resolving, named?: string): Promise<Workspace> {
+export async function resolveWorkspace(resolving: ResolveContext, named?: string): Promise<Workspace> {
   const { client, profile } = resolving
   const said = named ?? profile.workspace
   const namedBy = named === undefined ? profile.workspaceFrom : undefined
   const wanted = said ?? defaultWorkspace(profile)
   if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
-  const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const all = await collect(client.items(workspaces.list, {}))
   const implied =
     wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
   try {
-    return await pick(
+    return await pickResource(
       all.map(row => ({ row, id: row.workspaceId, name: row.name })),
       implied,
       { ...workspaceKind, naming: resolving.withWorkspace, namedBy },
@@ -101,7 +100,7 @@ export async function resolveWorkspace(resolving: Resolving, named?: string): Pr
 
 /** Explains the error if the caller may see only some workspaces. */
 async function orBound(error: WbError, client: Client, seen: readonly Workspace[]): Promise<WbError> {
-  const why = await boundTo(
+  const why = await explainWorkspaceLimits(
     client,
     seen.map(({ name }) => name),
   )
@@ -116,13 +115,13 @@ async function orBound(error: WbError, client: Client, seen: readonly Workspace[
  * @param onMade  called with a workspace that was created
  */
 export async function workspaceOrDefault(
-  resolving: Resolving,
+  resolving: ResolveContext,
   onMade: (workspace: Workspace) => void,
 ): Promise<Workspace> {
   const { client, profile } = resolving
-  const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const first = await collect(client.items(workspaces.list, {}))
   if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
-  if ((await boundTo(client, [])) !== undefined) return resolveWorkspace(resolving)
+  if ((await explainWorkspaceLimits(client, [])) !== undefined) return resolveWorkspace(resolving)
   try {
     const made = await client.call(workspaces.create, { body: { name: 'default' } })
     onMade(made)
@@ -135,7 +134,7 @@ export async function workspaceOrDefault(
 }
 
 async function showWorkspace(
-  { client }: Resolving,
+  { client }: ResolveContext,
   workspaceId: string,
   isDefault: boolean,
 ): Promise<Workspace> {
@@ -143,7 +142,7 @@ async function showWorkspace(
     return await client.call(workspaces.show, { params: { workspaceId } })
   } catch (error) {
     if (!isDefault || !(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
-    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} is gone`, {
+    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} no longer exists`, {
       ...error.facts,
       next: ['wb workspaces list', 'wb workspaces use NAME'],
     })
@@ -159,7 +158,7 @@ async function showWorkspace(
  * @throws UsageError                        when several knowledge bases match
  */
 export async function resolveKnowledgeBase<E = never>(
-  resolving: Resolving,
+  resolving: ResolveContext,
   named?: string,
   every?: (workspaceId: string, bases: readonly KnowledgeBase[]) => E,
 ): Promise<KnowledgeBase | E> {
@@ -169,10 +168,10 @@ export async function resolveKnowledgeBase<E = never>(
   const { workspaceId, name } = await resolveWorkspace(resolving)
   if (wanted && isId(wanted))
     return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
-  const all = await everyBase(client, workspaceId)
+  const all = await listKnowledgeBases(client, workspaceId)
   const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
   const one = `knowledge base in workspace ${name}`
-  return pick<KnowledgeBase | E>(
+  return pickResource<KnowledgeBase | E>(
     rows,
     wanted,
     { ...knowledgeBaseKind, one, naming: resolving.withBase, namedBy },
@@ -182,8 +181,8 @@ export async function resolveKnowledgeBase<E = never>(
 }
 
 /** Returns the knowledge bases of a workspace. */
-export async function everyBase(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
-  return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
+export async function listKnowledgeBases(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
+  return collect(client.items(kb.list, { params: { workspaceId } }))
 }
 
 /**
@@ -194,37 +193,37 @@ export async function everyBase(client: Client, workspaceId: string): Promise<Kn
  * @throws WbError     with the not-found code of the kind, when no resource matches; suggests a similar name
  * @throws UsageError  when several resources match
  */
-export async function pick<T>(
-  all: readonly (Named & { row: T })[],
+export async function pickResource<T>(
+  all: readonly (NamedResource & { row: T })[],
   wanted: string | undefined,
-  kind: Kind,
+  kind: ResourceKind,
   choose: Choose | undefined,
-  every?: Every<T>,
+  every?: AllChoice<T>,
 ): Promise<T> {
   if (wanted === undefined) return only(all, kind, choose, every)
   const matches = all.filter(({ id, name }) => id === wanted || name === wanted)
   if (matches.length === 1) return matches[0]!.row
   if (matches.length > 1)
     throw ambiguous(`${counted(matches.length, kind)} are named "${wanted}"`, matches, kind, 'id')
-  const close = nearest(
+  const close = nearestMatch(
     wanted,
     all.map(({ name }) => name),
   )
   const next = close ? [`did you mean ${close}?`, kind.list] : all.length > 0 ? [kind.list] : kind.create
-  const by = kind.namedBy === undefined ? '' : `, which ${kind.namedBy} names`
+  const by = kind.namedBy === undefined ? '' : ` (from ${kind.namedBy})`
   throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"${by}`, { next, didYouMean: close })
 }
 
 async function only<T>(
-  all: readonly (Named & { row: T })[],
-  kind: Kind,
+  all: readonly (NamedResource & { row: T })[],
+  kind: ResourceKind,
   choose: Choose | undefined,
-  every: Every<T> | undefined,
+  every: AllChoice<T> | undefined,
 ): Promise<T> {
   if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
   if (all.length === 1) return all[0]!.row
   if (!choose) {
-    const wanted = every ? 'name one, or search all' : 'name the one that is meant'
+    const wanted = every ? 'name one, or search all of them' : 'name one'
     const { message, next } = ambiguous(
       `there are ${counted(all.length, kind)}; ${wanted}`,
       all,
@@ -245,19 +244,19 @@ async function only<T>(
   return all.find(candidate => candidate.id === id)!.row
 }
 
-function counted(number: number, { one }: Kind): string {
+function counted(number: number, { one }: ResourceKind): string {
   return `${number} ${one.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
 }
 
 /** True if several resources have this name. */
-function isShared({ name }: Named, all: readonly Named[]): boolean {
+function isShared({ name }: NamedResource, all: readonly NamedResource[]): boolean {
   return all.filter(other => other.name === name).length > 1
 }
 
 function ambiguous(
   message: string,
-  candidates: readonly Named[],
-  kind: Kind,
+  candidates: readonly NamedResource[],
+  kind: ResourceKind,
   tell: 'id' | 'name',
 ): UsageError {
   const typed = (word: string) => kind.naming?.(word) ?? word

@@ -1,17 +1,17 @@
+import { shellWord } from '../../base/shell-word.ts'
 import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
-import { UsageError } from '../faults.ts'
-import { toolWord } from '../shown/tool.ts'
-import { nearest } from '../terminal/nearest.ts'
-import { shellWord } from '../terminal/shell-word.ts'
-import { everyServer } from './mcp-server.ts'
-import type { Resolving } from './resolve.ts'
+import { UsageError } from '../errors.ts'
+import { formatToolName } from '../shown/tool-name.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
+import { listMcpServers } from './mcp-server.ts'
+import type { ResolveContext } from './resolve.ts'
 
 const list = 'wb agents tools'
 
 /** A tool, or all tools of a server, that a word of the command line can select. */
-interface Meaning {
+interface ToolMatch {
   /** ID of the tool or server. */
   readonly id: string
   /** Preferred name. */
@@ -31,8 +31,8 @@ interface Meaning {
  * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
  * @throws UsageError                     when several tools match
  */
-export async function toolIds(
-  resolving: Resolving,
+export async function resolveToolIds(
+  resolving: ResolveContext,
   workspaceId: string,
   wanted: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
@@ -47,14 +47,14 @@ export async function toolIds(
 }
 
 /**
- * Resolves the tool patterns of rules, like {@link toolIds}. A server or `SERVER/*` matches all current and
+ * Resolves the tool patterns of rules, like {@link resolveToolIds}. A server or `SERVER/*` matches all current and
  * future tools of the server. Other patterns that end in `*` are returned unchanged.
  *
  * @throws WbError agent_tool_unresolved  when no tool matches; suggests a similar name
  * @throws UsageError                     when several tools match
  */
-export async function toolPatterns(
-  resolving: Resolving,
+export async function resolveToolPatterns(
+  resolving: ResolveContext,
   workspaceId: string,
   wanted: readonly string[],
 ): Promise<string[]> {
@@ -63,11 +63,11 @@ export async function toolPatterns(
   if (wanted.every(isPattern)) return [...wanted]
   const [known, registered] = await Promise.all([
     offered(resolving, workspaceId),
-    everyServer(resolving.client, workspaceId),
+    listMcpServers(resolving.client, workspaceId),
   ])
   const silent = registered
     .filter(({ mcpServerId }) => !known.some(({ id }) => id === mcpServerId))
-    .map(({ mcpServerId: id, label: name }): Meaning => ({ id, name, isServer: true, toolIds: [] }))
+    .map(({ mcpServerId: id, label: name }): ToolMatch => ({ id, name, isServer: true, toolIds: [] }))
   const meanings = [...known, ...silent]
   const found: string[] = []
   for (const word of wanted) {
@@ -80,7 +80,7 @@ export async function toolPatterns(
   return found
 }
 
-async function offered({ client }: Resolving, workspaceId: string): Promise<Meaning[]> {
+async function offered({ client }: ResolveContext, workspaceId: string): Promise<ToolMatch[]> {
   const { items } = await client.call(agents.tools, { params: { workspaceId } })
   const off = Object.values(nativeTools)
     .filter(id => !items.some(tool => tool.id === id))
@@ -92,11 +92,11 @@ async function offered({ client }: Resolving, workspaceId: string): Promise<Mean
 }
 
 async function meant(
-  resolving: Resolving,
+  resolving: ResolveContext,
   workspaceId: string,
   word: string,
-  meanings: readonly Meaning[],
-): Promise<Meaning> {
+  meanings: readonly ToolMatch[],
+): Promise<ToolMatch> {
   const matches = meanings.filter(({ id, name, alias }) => [id, name, alias].includes(word))
   // An ID takes precedence over a name with the same text.
   const first = matches.find(({ id }) => id === word) ?? matches[0]
@@ -106,25 +106,25 @@ async function meant(
 }
 
 /** @throws WbError agent_tool_unresolved  when the tool is disabled */
-function turnedOn(meaning: Meaning): Meaning {
+function turnedOn(meaning: ToolMatch): ToolMatch {
   if (!meaning.isOff) return meaning
-  const fact = `the tool ${meaning.id} is off; the configuration turns it on, below chat.tools`
+  const fact = `the tool ${meaning.id} is disabled; enable it under chat.tools in the configuration`
   throw new WbError('agent_tool_unresolved', fact, { next: [list] })
 }
 
-function meaningOf(tool: AvailableTool): Meaning {
+function meaningOf(tool: AvailableTool): ToolMatch {
   const { id } = tool
   const alias = ofServer(id)?.tool ?? id.replace(namespaced, '')
-  return { id, name: nameOf(tool), alias, isServer: false, toolIds: [id] }
+  return { id, name: toolName(tool), alias, isServer: false, toolIds: [id] }
 }
 
 /** Returns the name of a tool for `--tool`. */
-export function nameOf({ id, serverId, serverLabel }: AvailableTool): string {
+export function toolName({ id, serverId, serverLabel }: AvailableTool): string {
   const servers = serverId !== undefined && serverLabel !== undefined ? { [serverId]: serverLabel } : {}
-  return toolWord(id, servers)
+  return formatToolName(id, servers)
 }
 
-function serversOf(tools: readonly AvailableTool[]): Meaning[] {
+function serversOf(tools: readonly AvailableTool[]): ToolMatch[] {
   const servers = new Map<string, { name: string; toolIds: string[] }>()
   for (const { id, serverLabel } of tools) {
     const server = ofServer(id)?.server
@@ -136,24 +136,24 @@ function serversOf(tools: readonly AvailableTool[]): Meaning[] {
   return [...servers].map(([id, server]) => ({ id, isServer: true, ...server }))
 }
 
-function ambiguous(word: string, matches: readonly Meaning[]): UsageError {
+function ambiguous(word: string, matches: readonly ToolMatch[]): UsageError {
   const isClear = (name: string) => name !== word && matches.filter(one => one.name === name).length === 1
   return new UsageError(
     `"${word}" is the name of ${matches.length} tools or servers`,
     matches
-      .map(({ id, name, isOff }) => shellWord(isClear(name) ? name : id) + (isOff ? '    is off' : ''))
+      .map(({ id, name, isOff }) => shellWord(isClear(name) ? name : id) + (isOff ? '    disabled' : ''))
       .sort(),
   )
 }
 
 async function notFound(
-  resolving: Resolving,
+  resolving: ResolveContext,
   workspaceId: string,
   word: string,
-  meanings: readonly Meaning[],
+  meanings: readonly ToolMatch[],
 ): Promise<WbError> {
   const known = meanings.flatMap(({ name, alias = name, isOff }) => (isOff ? [] : [name, alias]))
-  const close = nearest(word, known)
+  const close = nearestMatch(word, known)
   if (close === undefined) return notGiven(resolving, workspaceId, word)
   const facts = { next: [`did you mean ${close}?`, list], didYouMean: close }
   return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, facts)
@@ -162,12 +162,12 @@ async function notFound(
 /**
  * Suggests a review of the server, which shows if the tool awaits approval or the server does not respond.
  */
-async function notGiven({ client }: Resolving, workspaceId: string, word: string): Promise<WbError> {
-  const servers = await everyServer(client, workspaceId)
+async function notGiven({ client }: ResolveContext, workspaceId: string, word: string): Promise<WbError> {
+  const servers = await listMcpServers(client, workspaceId)
   const server = servers.map(({ label }) => label).find(name => word === name || word.startsWith(`${name}/`))
   if (server === undefined)
     return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, { next: [list] })
   const what = word === server ? 'no tools' : `no tool "${word.slice(server.length + 1)}"`
   const next = [list, `wb mcp servers review ${shellWord(server)}`]
-  return new WbError('agent_tool_unresolved', `MCP server ${server} gives agents ${what}`, { next })
+  return new WbError('agent_tool_unresolved', `MCP server ${server} offers agents ${what}`, { next })
 }

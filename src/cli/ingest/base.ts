@@ -19,7 +19,9 @@ export interface BaseWanted {
  *
  * @throws WbError knowledge_base_not_found  when it is missing and may not be created; suggests `--create`
  */
-export async function findOrCreate(wanted: BaseWanted): Promise<{ base: KnowledgeBase; created: boolean }> {
+export async function findOrCreateBase(
+  wanted: BaseWanted,
+): Promise<{ base: KnowledgeBase; created: boolean }> {
   const { name } = wanted
   try {
     return { base: await wanted.find(name), created: false }
@@ -28,10 +30,10 @@ export async function findOrCreate(wanted: BaseWanted): Promise<{ base: Knowledg
     const { next = [] } = error.facts as { next?: string[] }
     const close =
       typeof error.facts.didYouMean === 'string' ? ` (or did you mean ${error.facts.didYouMean}?)` : ''
-    if (!(await wanted.agree(`There is no knowledge base "${name}"${close}. Make it?`)))
+    if (!(await wanted.agree(`There is no knowledge base "${name}"${close}. Create it?`)))
       throw new WbError(error.code, error.message, {
         ...error.facts,
-        next: [...next, 'add --create to make it'],
+        next: [...next, 'add --create to create it'],
       })
     const { workspaceId } = await wanted.workspace()
     return make(wanted, workspaceId)

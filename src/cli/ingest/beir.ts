@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
+import { splitLines } from '../../base/split-lines.ts'
 import { limits } from '../../contract/limits.ts'
-import type { FileToRead, Found, Source } from './found.ts'
-import { linesOf, type NumberedLine } from './lines.ts'
+import type { FileToRead, IngestItem, Source } from './found.ts'
 import { mediaTypeOf } from './text-types.ts'
 
 /** Maximum size of a line: the longest text with every character escaped, plus its ID and title. */
@@ -20,21 +20,22 @@ type Scalar = string | number | boolean | null
 export async function* beirDocuments(
   file: FileToRead,
   stream: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Found> {
+): AsyncGenerator<IngestItem> {
   let broken = 0
-  for await (const line of linesOf(stream, lineBytesMax)) {
-    const found = documentOf(file, line)
+  let number = 0
+  for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
+    const found = documentOf(file, ++number, bytes)
     if (!found) continue
     yield found
     if (found.kind === 'failed' && ++broken === brokenLinesMax) {
-      const message = `given up after ${brokenLinesMax} bad lines; is it one JSON object a line?`
+      const message = `stopped after ${brokenLinesMax} invalid lines; the file must have one JSON object per line`
       yield { kind: 'failed', problem: { path: file.path, code: 'extraction_failed', message } }
       return
     }
   }
 }
 
-function documentOf(file: FileToRead, { number, bytes }: NumberedLine): Found | undefined {
+function documentOf(file: FileToRead, number: number, bytes: Uint8Array | undefined): IngestItem | undefined {
   const path = `${file.path}:${number}`
   if (!bytes) return failed(path, 'payload_too_large', 'the line is too long')
   const fields = parsed(bytes)
@@ -43,11 +44,11 @@ function documentOf(file: FileToRead, { number, bytes }: NumberedLine): Found | 
   const source = sourceOf(file, path, number, fields)
   if (!source) return { kind: 'skipped', as: 'lines without title and text' }
   if (source.body.text.length > limits.ingestTextChars)
-    return failed(path, 'payload_too_large', `its text is over ${limits.ingestTextChars} characters`)
+    return failed(path, 'payload_too_large', `the text has more than ${limits.ingestTextChars} characters`)
   return { kind: 'source', source }
 }
 
-function failed(path: string, code: string, message: string): Found {
+function failed(path: string, code: string, message: string): IngestItem {
   return { kind: 'failed', problem: { path, code, message } }
 }
 
@@ -92,11 +93,12 @@ function stated(value: unknown): string | undefined {
 
 /** Returns true if one of the first lines has a title or a text, and no line before it is too long. */
 export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean> {
-  for await (const { number, bytes } of linesOf(stream, lineBytesMax)) {
+  let number = 0
+  for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
     if (!bytes) return false
     const fields = parsed(bytes)
     if (isObject(fields) && (typeof fields.text === 'string' || typeof fields.title === 'string')) return true
-    if (number >= linesLookedAt) return false
+    if (++number >= linesLookedAt) return false
   }
   return false
 }

@@ -17,7 +17,7 @@ export interface Problem {
 }
 
 /** Result of reading a path: a text, a problem, or a file that is skipped because it is not a document. */
-export type Found =
+export type IngestItem =
   | { readonly kind: 'source'; readonly source: Source }
   | { readonly kind: 'failed'; readonly problem: Problem }
   | { readonly kind: 'skipped'; readonly as: string }
@@ -35,6 +35,11 @@ export interface FileToRead {
 }
 
 /** Returns a problem for a file that the user named, and skips any other file. */
-export function unfit({ named, path }: FileToRead, as: string, code: string, message: string): Found {
+export function unsuitable(
+  { named, path }: FileToRead,
+  as: string,
+  code: string,
+  message: string,
+): IngestItem {
   return named ? { kind: 'failed', problem: { path, code, message } } : { kind: 'skipped', as }
 }

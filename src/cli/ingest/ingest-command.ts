@@ -5,9 +5,9 @@ import { isDynamicPattern } from 'tinyglobby'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
-import { UsageError } from '../faults.ts'
-import { typedPath } from '../typed-path.ts'
-import { findOrCreate } from './base.ts'
+import { UsageError } from '../errors.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { findOrCreateBase } from './base.ts'
 import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
 import { type Summary, showSummary } from './summary.ts'
@@ -17,17 +17,17 @@ export const pathArg = {
   ...Args.string({
     required: true,
     ignoreStdin: true,
-    description: 'files, folders, globs, .jsonl in BEIR form, or - for stdin',
+    description: 'files, folders, globs, .jsonl in BEIR format, or - for stdin',
   }),
   pathQuestion: 'Which file or folder?',
 }
 
 /** Flags of commands that ingest files. */
 export const ingestFlags = {
-  create: Flags.boolean({ summary: 'make the knowledge base when it is missing' }),
-  async: Flags.boolean({ summary: 'leave the work to jobs of the runtime' }),
-  all: Flags.boolean({ summary: 'also what is hidden or in .gitignore' }),
-  name: Flags.string({ summary: 'file name of what comes from stdin', helpValue: 'FILE' }),
+  create: Flags.boolean({ summary: 'create the knowledge base if it does not exist' }),
+  async: Flags.boolean({ summary: 'ingest in background jobs' }),
+  all: Flags.boolean({ summary: 'include hidden files and those in .gitignore' }),
+  name: Flags.string({ summary: 'file name for stdin', helpValue: 'FILE' }),
 }
 
 /** Values of {@link ingestFlags}. */
@@ -59,18 +59,18 @@ export abstract class IngestCommand extends WbCommand {
     const { io } = this
     const stdin = paths.includes('-') ? stdinNamed(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
-    const { base, created } = await findOrCreate({
+    const { base, created } = await findOrCreateBase({
       client,
       signal,
       ...destination,
       workspace: () => this.workspaceOrDefault(),
       agree: async question => {
-        const isMade = flags.create || (await this.agree(question))
+        const isMade = flags.create || (await this.askYesNo(question))
         if (isMade) requireSome(paths, io.cwd)
         return isMade
       },
     })
-    if (created) output.note(`  made knowledge base ${base.name}`)
+    if (created) output.note(`  created knowledge base ${base.name}`)
     const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
     const { summary, broken } = await ingest(
       { client, signal, progress, base, jobs },
@@ -87,6 +87,7 @@ export abstract class IngestCommand extends WbCommand {
 
 /** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */
 function requireSome(paths: readonly string[], cwd: string): void {
-  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(typedPath(cwd, path)))) return
-  throw new UsageError(`There is no ${paths.join(', ')} to read; no knowledge base was made`)
+  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(resolveTypedPath(cwd, path))))
+    return
+  throw new UsageError(`${paths.join(', ')} not found; no knowledge base was created`)
 }

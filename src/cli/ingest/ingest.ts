@@ -2,13 +2,13 @@ import { systemClock } from '../../base/clock.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { watchJob } from '../jobs/watch-job.ts'
 import { count } from '../terminal/output.ts'
-import { type Progress, silent } from '../terminal/progress.ts'
+import { type Progress, silentProgress } from '../terminal/progress.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
 import type { Source } from './found.ts'
 import { ingestAll } from './run.ts'
 import type { Target, Upload } from './send.ts'
 import { sizeOf } from './size.ts'
-import { type Intake, sources } from './sources.ts'
+import { filesOf, type Intake, shared, sources } from './sources.ts'
 import type { Summary } from './summary.ts'
 import { Tally } from './tally.ts'
 
@@ -58,11 +58,13 @@ export async function ingest(
     show()
   }
   show()
-  if (progress !== silent) await counted(intake, signal, total => Object.assign(size, { total }))
+  const files = progress === silentProgress ? filesOf(intake) : shared(filesOf(intake))
+  if (progress !== silentProgress)
+    await counted(sizeOf(intake, files, signal), total => Object.assign(size, { total }))
   const work = async () => {
     const target = { client, base, signal, byJobs: jobs !== undefined }
-    const seen = progress === silent ? undefined : onUpload
-    await ingestAll({ ...target, onUpload: seen }, sources(intake), tally, show)
+    const seen = progress === silentProgress ? undefined : onUpload
+    await ingestAll({ ...target, onUpload: seen }, sources(intake, files), tally, show)
     if (jobs === 'watched') await watchQueued({ client, signal, progress }, base.name, tally)
   }
   const broken = await work().then(
@@ -100,11 +102,10 @@ async function watchQueued(
  * count continues in the background.
  */
 async function counted(
-  intake: Intake,
-  signal: AbortSignal,
+  size: Promise<number | undefined>,
   take: (total: number | undefined) => void,
 ): Promise<void> {
-  const counting = sizeOf(intake, signal).then(take, () => undefined)
+  const counting = size.then(take, () => undefined)
   await new Promise<void>(resolve => {
     const cancel = systemClock.after(countingMs, resolve)
     void counting.then(() => {

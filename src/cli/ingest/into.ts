@@ -1,14 +1,14 @@
 import { existsSync } from 'node:fs'
 import { WbError } from '../../contract/errors.ts'
 import { aKnowledgeBase } from '../command/choices.ts'
-import { isTaken } from '../command/existing.ts'
-import { UsageError } from '../faults.ts'
-import type { Resolving } from '../find/resolve.ts'
+import { isNameTaken } from '../command/existing-arg.ts'
+import { UsageError } from '../errors.ts'
+import type { ResolveContext } from '../find/resolve.ts'
 import { isId } from '../id.ts'
-import { typedPath } from '../typed-path.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /** Arguments of `wb add`. */
-export interface Into {
+export interface AddArguments {
   /** Named knowledge base; undefined selects the only one. */
   readonly base: string | undefined
   readonly paths: readonly string[]
@@ -20,12 +20,16 @@ export interface Into {
  *
  * @throws UsageError  when the only word is not a path
  */
-export async function into(words: readonly string[], cwd: string, resolving: Resolving): Promise<Into> {
+export async function splitAddArguments(
+  words: readonly string[],
+  cwd: string,
+  resolving: ResolveContext,
+): Promise<AddArguments> {
   const [first = '', ...rest] = words
   if (rest.length === 0 && !isPath(first, cwd))
     throw new UsageError(`there is no file or folder "${first}"`, [
       'wb add ./my-folder',
-      `wb add ${first} ./my-folder    where ${first} is a knowledge base`,
+      `wb add ${first} ./my-folder    if ${first} is a knowledge base`,
     ])
   if (rest.length === 0 || (isPath(first, cwd) && !(await isBase(first, resolving))))
     return { base: undefined, paths: words }
@@ -34,13 +38,13 @@ export async function into(words: readonly string[], cwd: string, resolving: Res
 
 /** True for an existing path, a glob, or `-`. */
 function isPath(word: string, cwd: string): boolean {
-  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(typedPath(cwd, word))
+  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(resolveTypedPath(cwd, word))
 }
 
-async function isBase(word: string, resolving: Resolving): Promise<boolean> {
+async function isBase(word: string, resolving: ResolveContext): Promise<boolean> {
   if (isId(word)) return true
   try {
-    return await isTaken(aKnowledgeBase.among(resolving, {}), word)
+    return await isNameTaken(aKnowledgeBase.among(resolving, {}), word)
   } catch (error) {
     // Without a workspace, there are no knowledge bases.
     if (error instanceof WbError && error.code === 'workspace_not_found') return false

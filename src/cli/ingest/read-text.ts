@@ -72,10 +72,10 @@ function decoded(decode: () => string): string | undefined {
 }
 
 const reasons: Record<string, string> = {
-  ENOENT: 'there is no such file or folder',
-  EACCES: 'this user may not read it',
-  EPERM: 'this user may not read it',
-  ELOOP: 'its symbolic links lead in a circle or elsewhere',
+  ENOENT: 'file or folder not found',
+  EACCES: 'you do not have permission to read it',
+  EPERM: 'you do not have permission to read it',
+  ELOOP: 'its symbolic links form a loop',
   EISDIR: 'it is a folder',
   ENXIO: 'it is a socket or a device',
   ENAMETOOLONG: 'its name is too long',
@@ -85,5 +85,5 @@ const reasons: Record<string, string> = {
 export function systemRefusal(error: unknown): SystemRefusal {
   if (!(error instanceof Error) || !('code' in error)) throw error
   const code = String(error.code)
-  return { refused: 'system', code, message: reasons[code] ?? 'the operating system could not read it' }
+  return { refused: 'system', code, message: reasons[code] ?? 'it could not be read' }
 }

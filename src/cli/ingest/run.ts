@@ -1,7 +1,7 @@
 import { type ErrorCode, isErrorCode, WbError } from '../../contract/errors.ts'
 import { operational } from '../../contract/operational.ts'
 import { batched } from './batches.ts'
-import type { Found, Source } from './found.ts'
+import type { IngestItem, Source } from './found.ts'
 import { batchSend, deliver, type Outcome, type Send, singleSend, type Target } from './send.ts'
 import type { Tally } from './tally.ts'
 
@@ -21,13 +21,13 @@ const faultsInARowMax = 20
  */
 export async function ingestAll(
   target: Target,
-  found: AsyncIterable<Found>,
+  found: AsyncIterable<IngestItem>,
   tally: Tally,
   onStep: () => void,
 ): Promise<void> {
   const stopping = new AbortController()
   const signal = AbortSignal.any([target.signal, stopping.signal])
-  const { send, width, ways } = await wayOf({ ...target, signal })
+  const { send, width, ways } = await chooseSender({ ...target, signal })
   const groups = batched(countProblems(found, tally, onStep))
   const faults = new Faults()
   const work = async () => {
@@ -49,7 +49,7 @@ export async function ingestAll(
 }
 
 /** Selects batches if the runtime supports them, else one request per text. */
-async function wayOf(target: Target): Promise<{ send: Send; width: number; ways: number }> {
+async function chooseSender(target: Target): Promise<{ send: Send; width: number; ways: number }> {
   const { client, signal, byJobs } = target
   if (!byJobs && (await client.call(operational.features, {}, { signal })).ingestBatch)
     return { send: batchSend(target), width: Number.POSITIVE_INFINITY, ways: batchesInFlight }
@@ -63,7 +63,7 @@ function* cut<T>(all: T[], width: number): Generator<T[]> {
 
 /** Yields the sources, and counts skipped files and problems. */
 async function* countProblems(
-  found: AsyncIterable<Found>,
+  found: AsyncIterable<IngestItem>,
   tally: Tally,
   onStep: () => void,
 ): AsyncGenerator<Source> {
@@ -86,7 +86,7 @@ class Faults {
     this.#inARow = isFault ? this.#inARow + 1 : 0
     if (!isFault || this.#inARow < faultsInARowMax) return
     const code: ErrorCode = isErrorCode(outcome.code) ? outcome.code : 'internal_error'
-    throw new WbError(code, `given up after ${faultsInARowMax} failures in a row: ${outcome.message}`, {
+    throw new WbError(code, `stopped after ${faultsInARowMax} consecutive failures: ${outcome.message}`, {
       wireStatus: outcome.status,
     })
   }

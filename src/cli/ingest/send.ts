@@ -119,19 +119,19 @@ export function batchSend({ client, base, signal, onUpload }: Target): Send {
         const { line: number, status, ...rest } = line as { line: number; status: number } & Answer
         const answer = 'error' in rest ? { error: { ...rest.error, status } } : rest
         const source = batch[number - 1]
-        if (!source) throw cutShort()
+        if (!source) throw connectionLost()
         answered++
         yield [source, answer]
       }
     } catch (error) {
-      if (isBroken(error)) throw cutShort(error)
+      if (isBroken(error)) throw connectionLost(error)
       if (batch.length > 1 || answered > 0) throw error
-      yield [batch[0]!, ofOneText(error)]
+      yield [batch[0]!, answerFromError(error)]
       return
     } finally {
       upload.end()
     }
-    if (answered < batch.length) throw cutShort()
+    if (answered < batch.length) throw connectionLost()
   }
 }
 
@@ -139,10 +139,10 @@ async function* linesOf(batch: readonly Source[], overwriteOnNameConflict: boole
   for (const { body } of batch) yield { ...body, overwriteOnNameConflict }
 }
 
-function cutShort(cause?: unknown): Unreachable {
+function connectionLost(cause?: unknown): Unreachable {
   return new Unreachable(
-    'the runtime stopped answering in the middle of the work',
-    'Type the same line again; what is stored is left as it is.',
+    'the connection to the runtime was lost during the ingest',
+    'Run the command again; documents that are already stored are skipped.',
     { cause },
   )
 }
@@ -161,7 +161,7 @@ export function singleSend({ client, base, signal, byJobs, onUpload }: Target): 
       const upload = new Uploading([source], onUpload)
       const answer = await client
         .call(documents.ingest, { params: ids(base), query, body }, { signal, onSent: upload.onSent })
-        .catch(ofOneText)
+        .catch(answerFromError)
         .finally(() => upload.end())
       yield [source, answer]
     }
@@ -172,7 +172,7 @@ export function singleSend({ client, base, signal, byJobs, onUpload }: Target): 
 const aboutTheText = new Set([400, 409, 413, 415, 422])
 
 /** Converts an error of one text to its answer. Throws other errors. */
-function ofOneText(error: unknown): Answer {
+function answerFromError(error: unknown): Answer {
   const status = error instanceof WbError ? Number(error.facts.wireStatus ?? error.status) : 0
   if (!(error instanceof WbError) || !aboutTheText.has(status)) throw error
   return { error: { status, code: error.code, message: error.message } }

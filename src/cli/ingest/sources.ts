@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { limits } from '../../contract/limits.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { count } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
-import { type FileToRead, type Found, type Source, unfit } from './found.ts'
+import { type FileToRead, type IngestItem, type Source, unsuitable } from './found.ts'
 import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'
 import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './text-types.ts'
 import { markdownTitle } from './title.ts'
-import { type WalkOptions, walk } from './walk.ts'
+import { type Met, type WalkOptions, walk } from './walk.ts'
 
 /** Input of an ingest. */
 export interface Intake extends WalkOptions {
@@ -18,29 +18,56 @@ export interface Intake extends WalkOptions {
   readonly prefix?: string
 }
 
-/** Yields all sources of an intake, and reads each when it is requested. */
-export async function* sources({ paths, stdin, cwd, all, prefix = '' }: Intake): AsyncGenerator<Found> {
-  if (stdin) yield* streamed(stdin)
+/** Finds the files of an intake, without reading them. */
+export function filesOf({ paths, cwd, all }: Intake): AsyncGenerator<Met, void> {
   const onDisk = paths.filter(path => path !== '-')
-  for await (const met of walk(onDisk, { cwd, all })) {
+  return walk(onDisk, { cwd, all })
+}
+
+/**
+ * Lets several readers share one walk, which continues when the first of them asks for more. It keeps a few
+ * hundred bytes for each file.
+ */
+export function shared(files: AsyncGenerator<Met, void>): AsyncIterable<Met> {
+  const found: Promise<IteratorResult<Met, void>>[] = []
+  return {
+    async *[Symbol.asyncIterator]() {
+      for (let at = 0; ; at++) {
+        found[at] ??= files.next()
+        const { done, value } = await found[at]!
+        if (done) return
+        yield value
+      }
+    },
+  }
+}
+
+/** Yields all sources of an intake, and reads each when it is requested. */
+export async function* sources(
+  intake: Intake,
+  files: AsyncIterable<Met> = filesOf(intake),
+): AsyncGenerator<IngestItem> {
+  const { stdin, prefix = '' } = intake
+  if (stdin) yield* streamed(stdin)
+  for await (const met of files) {
     if ('kind' in met) yield met
     else yield* fileSources({ ...met, name: prefix + met.name })
   }
 }
 
-async function* streamed({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<Found> {
+async function* streamed({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<IngestItem> {
   const file = { file: '-', path: name, name, named: true }
   if (holdsLines(name)) yield* beirDocuments(file, stream)
   else yield documentOf(file, await readStream(stream))
 }
 
-async function* fileSources(file: FileToRead): AsyncGenerator<Found> {
+async function* fileSources(file: FileToRead): AsyncGenerator<IngestItem> {
   if (!mayBeText(file.name)) yield notText(file)
   else if (holdsLines(file.name)) yield* linesOrText(file)
   else yield documentOf(file, await readText(file.file, { follow: file.named }))
 }
 
-async function* linesOrText(file: FileToRead): AsyncGenerator<Found> {
+async function* linesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
   try {
     if (await isBeir(createReadStream(file.file))) yield* beirDocuments(file, createReadStream(file.file))
     else yield documentOf(file, await readText(file.file, { follow: file.named }))
@@ -49,24 +76,24 @@ async function* linesOrText(file: FileToRead): AsyncGenerator<Found> {
   }
 }
 
-function notText(file: FileToRead): Found {
+function notText(file: FileToRead): IngestItem {
   const extension = `.${extensionOf(file.name)}`
-  const message = `${extension} files are not read; send text, or pipe it in: wb kb ingest NAME - --name FILE`
-  return unfit(file, extension, 'unsupported_file_type', message)
+  const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
+  return unsuitable(file, extension, 'unsupported_file_type', message)
 }
 
-function documentOf(file: FileToRead, reading: Reading): Found {
+function documentOf(file: FileToRead, reading: Reading): IngestItem {
   if ('refused' in reading) return refused(file, reading)
   const { text, sizeBytes } = reading
-  if (text.trim() === '') return unfit(file, 'empty files', 'empty_file', 'it holds no text')
+  if (text.trim() === '') return unsuitable(file, 'empty files', 'empty_file', 'it contains no text')
   const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
   const about = { sourceFilename: file.name, fileType: mediaTypeOf(file.name), fileSize: sizeBytes }
   const body: Source['body'] = { text, ...about, metadata: title ? { title } : {} }
   return { kind: 'source', source: { path: file.path, body } }
 }
 
-function refused(file: FileToRead, reading: Extract<Reading, { refused: string }>): Found {
-  const failed = (code: string, message: string): Found => ({
+function refused(file: FileToRead, reading: Extract<Reading, { refused: string }>): IngestItem {
+  const failed = (code: string, message: string): IngestItem => ({
     kind: 'failed',
     problem: { path: file.path, code, message },
   })
@@ -74,15 +101,18 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
     case 'system':
       return failed(reading.code, reading.message)
     case 'not_a_file':
-      return unfit(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
+      return unsuitable(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
     case 'too_long':
-      return failed('payload_too_large', `it is over ${count(limits.ingestTextChars)} characters; split it`)
+      return failed(
+        'payload_too_large',
+        `it has more than ${count(limits.ingestTextChars)} characters; split it`,
+      )
     case 'encoding':
       return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
     case 'binary':
       if (extensionOf(file.name) === '')
-        return unfit(file, 'binary files', 'unsupported_file_type', 'it is binary')
-      return failed('extraction_failed', 'it holds binary data, though its name says text')
+        return unsuitable(file, 'binary files', 'unsupported_file_type', 'it is binary')
+      return failed('extraction_failed', 'it contains binary data, but has the extension of a text file')
   }
 }
 
@@ -92,6 +122,6 @@ export function stdinNamed(
   stream: AsyncIterable<Uint8Array>,
 ): NonNullable<Intake['stdin']> {
   if (!name)
-    throw new UsageError('what comes from stdin has no name', ['add --name FILE, such as --name notes.md'])
+    throw new UsageError('input from stdin needs a file name', ['add --name FILE, such as --name notes.md'])
   return { name, stream }
 }

@@ -47,8 +47,8 @@ export function showSummary(output: Output, summary: Summary): void {
     for (const line of wrapLine(headline(output, summary), output.width, 4)) output.result(line)
   else if (tally.queued.length > 0) for (const { job } of tally.queued) output.result(job.jobId)
   else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
-  for (const line of details(output, tally)) output.warn(line)
-  if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
+  for (const line of detailLines(output, tally)) output.warn(line)
+  if (summary.left) output.warn(`  ${unreached(summary.left.count)}; run the command again to continue`)
   else if (tally.queued.length > 0) output.next('wb jobs list')
   else if (tally.done > tally.failed) output.next(`wb kb search ${base.name} "…"`)
 }
@@ -80,7 +80,7 @@ function singular(name: string, value: number): string {
 }
 
 /** Yields lines for failures, duplicates and skipped files. */
-export function* details({ errorStyle }: Output, tally: Tally): Generator<string> {
+export function* detailLines({ errorStyle }: Output, tally: Tally): Generator<string> {
   for (const { path, code, message } of tally.failures.slice(0, shownMax))
     yield `  ${errorStyle.bad('✗')} ${plainLine(path)}   ${plainLine(message)} ${errorStyle.dim(`(${code})`)}`
   yield* rest(tally.failed)

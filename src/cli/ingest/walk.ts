@@ -2,12 +2,12 @@ import type { Dirent, Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
-import { typedPath } from '../typed-path.ts'
-import { type FileToRead, type Found, unfit } from './found.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
+import { type FileToRead, type IngestItem, unsuitable } from './found.ts'
 import { IgnoreRules } from './ignored.ts'
 import { systemRefusal } from './read-text.ts'
 
-export type Met = FileToRead | Found
+export type Met = FileToRead | IngestItem
 
 export interface WalkOptions {
   /** Folder that relative paths start from. */
@@ -47,14 +47,14 @@ function distinct(
 }
 
 async function* walkArgument(arg: string, options: WalkOptions): AsyncGenerator<Met> {
-  const found = await stat(typedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
+  const found = await stat(resolveTypedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
   if (!(found instanceof Error)) yield* walkFound(arg, found, options)
   else if ('code' in found && found.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
   else yield { kind: 'failed', problem: { path: arg, ...refusal(found) } }
 }
 
 async function* walkFound(arg: string, found: Stats, options: WalkOptions): AsyncGenerator<Met> {
-  const file = typedPath(options.cwd, arg)
+  const file = resolveTypedPath(options.cwd, arg)
   const named = { file, path: arg, name: basename(resolve(file)), named: true }
   if (found.isFile()) yield named
   else if (found.isDirectory())
@@ -64,7 +64,7 @@ async function* walkFound(arg: string, found: Stats, options: WalkOptions): Asyn
       options,
     )
   else
-    yield unfit(
+    yield unsuitable(
       named,
       'special files',
       'unsupported_file_type',
@@ -105,7 +105,7 @@ async function* walkFolder(
     } else
       yield entry.isFile()
         ? met
-        : unfit(met, entry.isSymbolicLink() ? 'symbolic links' : 'special files', '', '')
+        : unsuitable(met, entry.isSymbolicLink() ? 'symbolic links' : 'special files', '', '')
   }
 }
 
@@ -119,7 +119,7 @@ async function* walkGlob(pattern: string, { cwd, all }: WalkOptions): AsyncGener
   const base = resolve(cwd, shown)
   const names = await glob(rest, { cwd: base, dot: all, followSymbolicLinks: false, ignore: ['**/.git/**'] })
   if (names.length === 0) {
-    yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'nothing matches it' } }
+    yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'no files match' } }
     return
   }
   const rules = new Map<string, Promise<IgnoreRules>>()

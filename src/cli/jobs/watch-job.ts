@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
-import { follow } from './follow.ts'
+import { followEvents } from './follow-events.ts'
 
 /**
  * Follows a job until it ends, and reconnects when the connection is lost.
@@ -16,11 +16,11 @@ export async function watchJob(
 ): Promise<Job> {
   const params = { workspaceId, jobId }
   let last: Job | undefined
-  const events = follow({
+  const events = followEvents({
     after: undefined,
     open: lastEventId => client.events(jobs.events, { params }, { lastEventId, signal }),
     onLost() {},
-    onFound() {},
+    onReconnected() {},
     signal,
   })
   for await (const { event, data } of events) {

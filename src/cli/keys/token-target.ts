@@ -11,11 +11,11 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
-import { nameHex } from '../../base/id.ts'
-import { UsageError } from '../faults.ts'
+import { randomNameHex } from '../../base/id.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { clipboard } from '../terminal/clipboard.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 
 /**
  * Target for a token that is shown only once. It is checked before the token is created, so the token is not
@@ -47,8 +47,8 @@ export function tokenTarget({ write, force = false, copy = false }: TargetFlags,
 
 function stdoutTarget(io: Io): TokenTarget {
   if (io.discardsStdout())
-    throw new UsageError('stdout leads nowhere, and the token is shown once', [
-      '--write FILE    writes it to a file that you alone can read',
+    throw new UsageError('stdout is discarded, and the token is shown only once', [
+      '--write FILE    writes it to a file that only you can read',
     ])
   return {
     kind: 'stdout',
@@ -67,7 +67,7 @@ function fileTarget(path: string, force: boolean): TokenTarget {
     kind: 'file',
     place: path,
     async put(text) {
-      const draft = `${path}.${nameHex(6)}`
+      const draft = `${path}.${randomNameHex(6)}`
       const fd = openSync(draft, 'wx', 0o600)
       try {
         writeFileSync(fd, `${text}\n`)
@@ -87,9 +87,9 @@ function refuseOccupied(path: string, force: boolean): void {
   const there = lstatSync(path, { throwIfNoEntry: false })
   if (!there) return
   if (there.isSymbolicLink())
-    throw new UsageError(`"${path}" is a symbolic link, and a token is not written through one`)
+    throw new UsageError(`"${path}" is a symbolic link; tokens are not written through links`)
   if (!there.isFile()) throw new UsageError(`"${path}" is not a file`)
-  if (!force) throw new UsageError(`"${path}" exists already`, ['add --force to replace it'])
+  if (!force) throw new UsageError(`"${path}" already exists`, ['add --force to replace it'])
 }
 
 /** @throws UsageError  when the folder is missing, or not writable for this user */
@@ -98,9 +98,9 @@ function refuseUnwritable(path: string): void {
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT')
+    if (errorCodeOf(error) === 'ENOENT')
       throw new UsageError(`the folder ${folder} does not exist`, [`mkdir -p ${shellWord(folder)}`])
-    throw new UsageError(`"${path}" cannot be written (${codeOf(error)})`)
+    throw new UsageError(`"${path}" cannot be written (${errorCodeOf(error)})`)
   }
 }
 
@@ -110,7 +110,7 @@ function moveToFree(draft: string, path: string): void {
     linkSync(draft, path)
   } catch (error) {
     // Some file systems do not support links.
-    if (codeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
+    if (errorCodeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
     renameSync(draft, path)
   }
 }
@@ -118,15 +118,14 @@ function moveToFree(draft: string, path: string): void {
 function clipboardTarget(io: Io): TokenTarget {
   const put = clipboard(io)
   if (!put)
-    throw new UsageError(
-      'there is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)',
-      ['--write FILE    writes the token to a file that you alone can read'],
-    )
+    throw new UsageError('no clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)', [
+      '--write FILE    writes the token to a file that only you can read',
+    ])
   return { kind: 'clipboard', place: 'in the clipboard', put }
 }
 
 /** Returns the system error code of an error, else its message. */
-export function codeOf(error: unknown): string {
+export function errorCodeOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error)
   return 'code' in error ? String(error.code) : error.message
 }

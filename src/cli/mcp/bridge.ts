@@ -1,14 +1,22 @@
+import { parseJson } from '../../base/parse-json.ts'
 import type { RawCall } from '../../client/client.ts'
 import { eventsOf } from '../../client/events.ts'
-import { failure } from '../../client/failure.ts'
-import type { Incoming } from '../../client/transport.ts'
+import { errorFromResponse } from '../../client/failure.ts'
+import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { jsonOf } from '../connection/raw-call.ts'
-import { type Allowance, allowanceFor } from './allowed.ts'
+import { type Allowance, requiredAllowance } from './allowances.ts'
 import { headersOf } from './headers.ts'
-import { codes, failed, fieldsOf, type Id, type Message, type Request, uncalled } from './message.ts'
-import { attemptsMax, BrokenOff, fatal, pauseMs } from './repeat.ts'
+import {
+  codes,
+  fieldsOf,
+  type RpcId,
+  type RpcMessage,
+  type RpcRequest,
+  rejectedToolCall,
+  rpcErrorResponse,
+} from './message.ts'
+import { attemptsMax, errorToReport, IncompleteResponse, pauseMs } from './retry.ts'
 
 export interface BridgeParts {
   /** Path of the workspace's MCP route. */
@@ -36,7 +44,7 @@ const callsMax = 64
  */
 export class McpBridge {
   readonly #parts: BridgeParts
-  readonly #calls = new Map<Id, AbortController>()
+  readonly #calls = new Map<RpcId, AbortController>()
   readonly #running = new Set<Promise<void>>()
 
   constructor(parts: BridgeParts) {
@@ -46,15 +54,15 @@ export class McpBridge {
   /** Handles one line from the client. */
   take(line: string): void {
     if (line.trim() === '') return
-    const sent = jsonOf(line)
-    const message = fieldsOf(sent) as Message
-    if (sent === undefined) this.#parts.write(failed(null, codes.notJson, 'the line is not JSON'))
+    const sent = parseJson(line)
+    const message = fieldsOf(sent) as RpcMessage
+    if (sent === undefined) this.#parts.write(rpcErrorResponse(null, codes.notJson, 'the line is not JSON'))
     else if (typeof message.method !== 'string') this.#refuse(sent)
     else if (message.id === undefined) this.#notified(message)
-    else this.#run(message as Request)
+    else this.#run(message as RpcRequest)
   }
 
-  #run(message: Request): void {
+  #run(message: RpcRequest): void {
     const running = this.#answer(message).finally(() => {
       this.#running.delete(running)
     })
@@ -70,15 +78,17 @@ export class McpBridge {
   #refuse(sent: unknown): void {
     const { result, error } = fieldsOf(sent)
     if (result !== undefined || error !== undefined) return
-    this.#parts.write(failed(null, codes.notARequest, 'a line holds one JSON-RPC request, and no batch'))
+    this.#parts.write(
+      rpcErrorResponse(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
+    )
   }
 
   /** Handles cancellation here, because requests to the runtime are independent of each other. */
-  #notified({ method, params }: Message): void {
-    if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as Id)?.abort()
+  #notified({ method, params }: RpcMessage): void {
+    if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as RpcId)?.abort()
   }
 
-  async #answer(message: Request): Promise<void> {
+  async #answer(message: RpcRequest): Promise<void> {
     const { id } = message
     const refusal = this.#refusal(message)
     if (refusal) {
@@ -97,21 +107,23 @@ export class McpBridge {
     }
   }
 
-  #refusal(request: Request): object | undefined {
+  #refusal(request: RpcRequest): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
-      return failed(null, codes.notARequest, 'an id is a text or a number')
-    if (this.#calls.has(id)) return failed(id, codes.notARequest, 'a request of this id is under way')
+      return rpcErrorResponse(null, codes.notARequest, 'the id must be a string or a number')
+    if (this.#calls.has(id))
+      return rpcErrorResponse(id, codes.notARequest, 'a request with this id is in progress')
     if (this.#calls.size >= callsMax)
-      return failed(id, codes.failed, `${callsMax} requests are under way; wait for one`)
+      return rpcErrorResponse(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
     if (method !== 'tools/call') return undefined
     const name = params?.name
-    if (typeof name !== 'string') return failed(id, codes.invalidParams, 'the name of a tool is a text')
-    const required = allowanceFor(name)
+    if (typeof name !== 'string')
+      return rpcErrorResponse(id, codes.invalidParams, 'the name of a tool must be a string')
+    const required = requiredAllowance(name)
     if (required === undefined)
-      return uncalled(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
+      return rejectedToolCall(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
     if (required === null || this.#parts.allowed.has(required)) return undefined
-    return uncalled(request, {
+    return rejectedToolCall(request, {
       outcome: 'denied',
       code: 'scope_required',
       required,
@@ -121,7 +133,7 @@ export class McpBridge {
   }
 
   /** @throws the error that `fatal` returns, or the last failure */
-  async #forward(request: Request, signal: AbortSignal): Promise<void> {
+  async #forward(request: RpcRequest, signal: AbortSignal): Promise<void> {
     const { path, raw, pause } = this.#parts
     // Serialized again, so that the runtime reads the same tool name that was checked here.
     const call = { method: 'POST', path, headers: headersOf(request), body: JSON.stringify(request), signal }
@@ -129,7 +141,7 @@ export class McpBridge {
       try {
         return await this.#pass(request, await raw(call), signal)
       } catch (error) {
-        const reported = fatal(error, request)
+        const reported = errorToReport(error, request)
         if (reported !== undefined) throw reported
         if (attempt === attemptsMax) throw error
         await pause(pauseMs(attempt), signal)
@@ -139,14 +151,14 @@ export class McpBridge {
   }
 
   /** Forwards the messages of a response to the client. @throws BrokenOff  when the result is missing */
-  async #pass(request: Request, answer: Incoming, signal: AbortSignal): Promise<void> {
+  async #pass(request: RpcRequest, answer: Incoming, signal: AbortSignal): Promise<void> {
     let isAnswered = false
     for await (const message of messagesIn(answer, signal)) {
       if (signal.aborted) return
       isAnswered ||= 'result' in message || 'error' in message
       this.#parts.write(request.method === 'tools/list' ? this.#filtered(message) : message)
     }
-    if (!isAnswered && !signal.aborted) throw new BrokenOff()
+    if (!isAnswered && !signal.aborted) throw new IncompleteResponse()
   }
 
   #filtered(told: object): object {
@@ -158,7 +170,7 @@ export class McpBridge {
   }
 
   #isOffered(tool: unknown): boolean {
-    const required = typeof tool === 'string' ? allowanceFor(tool) : undefined
+    const required = typeof tool === 'string' ? requiredAllowance(tool) : undefined
     return required === null || (required !== undefined && this.#parts.allowed.has(required))
   }
 }
@@ -170,19 +182,24 @@ async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerato
     return
   }
   const text = await answer.text()
-  const value = fieldsOf(jsonOf(text))
+  const value = fieldsOf(parseJson(text))
   if (value.jsonrpc === '2.0') yield value
   else if (answer.status !== 202)
-    throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+    throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
 }
 
-function failureTold(id: Id, error: unknown): object {
-  if (error instanceof Unreachable) return failed(id, codes.failed, error.message, { hint: error.hint })
+function failureTold(id: RpcId, error: unknown): object {
+  if (error instanceof Unreachable)
+    return rpcErrorResponse(id, codes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
     const isKnown = error instanceof Error && 'hint' in error
-    return failed(id, codes.failed, isKnown ? error.message : 'the request could not be carried out')
+    return rpcErrorResponse(id, codes.failed, isKnown ? error.message : 'the request failed')
   }
   const { code, message, hint, facts } = error
   const { requestId } = facts
-  return failed(id, codes.failed, message, { code, ...(hint && { hint }), ...(requestId && { requestId }) })
+  return rpcErrorResponse(id, codes.failed, message, {
+    code,
+    ...(hint && { hint }),
+    ...(requestId && { requestId }),
+  })
 }

@@ -1,19 +1,19 @@
 import { readFileSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
-import { host } from '../../base/host.ts'
-import { writePrivately } from '../../base/private-file.ts'
-import { jsonOf } from '../connection/raw-call.ts'
+import { hostFacts } from '../../base/host-facts.ts'
+import { parseJson } from '../../base/parse-json.ts'
+import { writePrivateFile } from '../../base/private-file.ts'
 import { type Environment, homeFolder } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
+import { launchCommand } from '../launch-command.ts'
 import type { Profile } from '../settings/profile.ts'
-import { startedAs } from '../started-as.ts'
 import type { Output } from '../terminal/output.ts'
-import type { Allowance } from './allowed.ts'
+import type { Allowance } from './allowances.ts'
 import { fieldsOf } from './message.ts'
 
 /** Command that a client starts. It contains no credential, except with `--include-key`. */
-export interface Entry {
+export interface ServerEntry {
   readonly type?: 'stdio'
   readonly command: string
   readonly args: readonly string[]
@@ -30,12 +30,12 @@ interface PromptedInput {
 
 /** Servers in the configuration of a client. */
 export interface ClientConfiguration {
-  readonly mcpServers?: Readonly<Record<string, Entry>>
-  readonly servers?: Readonly<Record<string, Entry>>
+  readonly mcpServers?: Readonly<Record<string, ServerEntry>>
+  readonly servers?: Readonly<Record<string, ServerEntry>>
   readonly inputs?: readonly PromptedInput[]
 }
 
-interface Client {
+interface McpClient {
   readonly title: string
   /** Field of the configuration that contains the servers by name. */
   readonly field: 'mcpServers' | 'servers'
@@ -74,32 +74,32 @@ const clients = {
     path: home => join(applicationData(home), 'Code', 'User', 'mcp.json'),
     keyReference: placeholder(`input:${keyInput.id}`),
   },
-} as const satisfies Record<string, Client>
+} as const satisfies Record<string, McpClient>
 
 export type ClientName = keyof typeof clients
 export const clientNames = Object.keys(clients) as ClientName[]
 
 /** Returns the folder for application settings on this platform. */
 function applicationData(home: string): string {
-  if (host.platform === 'win32') return join(home, 'AppData', 'Roaming')
-  if (host.platform === 'darwin') return join(home, 'Library', 'Application Support')
+  if (hostFacts.platform === 'win32') return join(home, 'AppData', 'Roaming')
+  if (hostFacts.platform === 'darwin') return join(home, 'Library', 'Application Support')
   return join(home, '.config')
 }
 
 /** Returns the display name of a client. */
-export function titleOf(client: ClientName | undefined): string {
+export function clientTitle(client: ClientName | undefined): string {
   return client ? clients[client].title : 'the client'
 }
 
 /** Returns the text that a client replaces by the key; undefined if the client supports none. */
 export function keyReferenceOf(client: ClientName | undefined): string | undefined {
-  return client && (clients[client] as Client).keyReference
+  return client && (clients[client] as McpClient).keyReference
 }
 
 /** Returns the configuration for a client. For an unknown client, uses the most common format. */
 export function configuration(
   client: ClientName | undefined,
-  servers: Readonly<Record<string, Entry>>,
+  servers: Readonly<Record<string, ServerEntry>>,
 ): ClientConfiguration {
   const field = client ? clients[client].field : 'mcpServers'
   if (field === 'mcpServers') return { [field]: servers }
@@ -107,7 +107,7 @@ export function configuration(
   const asks = Object.values(servers).some(({ env }) => env?.WB_API_KEY === clients.vscode.keyReference)
   return {
     ...(asks && { inputs: [keyInput] }),
-    [field]: Object.fromEntries(typed) as Record<string, Entry>,
+    [field]: Object.fromEntries(typed) as Record<string, ServerEntry>,
   }
 }
 
@@ -118,12 +118,12 @@ export function printConfiguration(output: Output, printed: ClientConfiguration)
 }
 
 /** Returns the command that serves a workspace of a profile's runtime. */
-export function entryFor(
+export function serverEntry(
   { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config }: Profile,
   workspace: string,
   allow: readonly Allowance[],
   io: Pick<Io, 'env' | 'script'>,
-): Entry {
+): ServerEntry {
   const args = ['mcp', 'serve', '-w', workspace]
   if (allow.length > 0) args.push('--allow', allow.join(','))
   if (local) args.push('--local')
@@ -132,12 +132,12 @@ export function entryFor(
   if (url === undefined && dataDirFrom !== 'platform') args.push('--data-dir', dataDir)
   const file = config.flag ?? config.variable ?? config.trusted
   if (url === undefined && file !== undefined) args.push('--config', file)
-  const start = startedAs(io)
+  const start = launchCommand(io)
   return { command: start.command, args: [...start.args, ...args] }
 }
 
 /** A planned change to the configuration file of a client. */
-export interface Change {
+export interface ConfigurationChange {
   readonly title: string
   readonly path: string
   /** Description of the change, with the names of the servers that it replaces. */
@@ -150,11 +150,11 @@ export interface Change {
 /**
  * Plans a change that adds servers. @throws UsageError  when the file is not valid JSON; it is not changed
  */
-export function changeOf(
+export function planChange(
   client: ClientName,
-  servers: Readonly<Record<string, Entry>>,
+  servers: Readonly<Record<string, ServerEntry>>,
   environment: Environment,
-): Change {
+): ConfigurationChange {
   const { title, field, path: place } = clients[client]
   const { path, content } = contentOf(place(homeFolder(environment)), title)
   const before = fieldsOf(content[field])
@@ -175,7 +175,7 @@ export function changeOf(
     path,
     act: `change ${path}${others.length > 0 ? `, replacing the entry ${others.join(', ')}` : ''}`,
     isDone: missing.length === 0 && others.length === 0 && Object.keys(wanted).every(name => name in before),
-    write: () => writePrivately(path, `${JSON.stringify(after, null, 2)}\n`),
+    write: () => writePrivateFile(path, `${JSON.stringify(after, null, 2)}\n`),
   }
 }
 
@@ -189,10 +189,10 @@ function contentOf(place: string, title: string): { path: string; content: Recor
     return { path: place, content: {} }
   }
   const text = readFileSync(path, 'utf8')
-  const content = text.trim() === '' ? {} : jsonOf(text)
+  const content = text.trim() === '' ? {} : parseJson(text)
   if (typeof content !== 'object' || content === null || Array.isArray(content))
-    throw new UsageError(`${path} is not JSON that can be changed here; it stays as it is`, [
-      `put what this command prints without --write into it, or into the settings of ${title}`,
+    throw new UsageError(`${path} is not a JSON object and was not changed`, [
+      `add the output of this command without --write to it, or to the settings of ${title}`,
     ])
   return { path, content: { ...content } }
 }

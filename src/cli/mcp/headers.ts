@@ -1,4 +1,4 @@
-import { type Request, versionOf } from './message.ts'
+import { type RpcRequest, versionOf } from './message.ts'
 
 /** Field of `params` that is repeated in a header, by method. */
 const namedBy: Readonly<Record<string, string>> = {
@@ -8,7 +8,7 @@ const namedBy: Readonly<Record<string, string>> = {
 }
 
 /** Returns the headers of a request over Streamable HTTP, as its protocol version requires them. */
-export function headersOf(request: Request): Record<string, string> {
+export function headersOf(request: RpcRequest): Record<string, string> {
   const { method, params } = request
   const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
   const version = versionOf(request)

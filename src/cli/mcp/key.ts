@@ -1,11 +1,11 @@
 import { WbError } from '../../contract/errors.ts'
 import { workspaces } from '../../contract/workspaces.ts'
+import { acceptsTokensOnly, requiresNoCredential } from '../connection/auth-methods.ts'
 import type { Session } from '../connection/session.ts'
-import { asksNobody, looksAtTokensOnly } from '../connection/ways-in.ts'
-import { UsageError } from '../faults.ts'
-import { loginLine } from '../settings/login-line.ts'
+import { UsageError } from '../errors.ts'
+import { loginCommand } from '../settings/login-command.ts'
 import type { Profile } from '../settings/profile.ts'
-import { type ClientName, keyReferenceOf, titleOf } from './clients.ts'
+import { type ClientName, clientTitle, keyReferenceOf } from './clients.ts'
 
 /**
  * Credential that `wb mcp serve` needs when a client starts it: `none` if the runtime requires none, `login` if the
@@ -32,7 +32,7 @@ interface GivenKey {
  * @throws UsageError   when the key should be written, but WB_API_KEY is not set
  * @throws Unreachable  when the runtime cannot be reached
  */
-export async function keyGiven(
+export async function resolveEntryKey(
   session: Session,
   { client, workspaceId, isWritten }: KeyChoice,
 ): Promise<GivenKey> {
@@ -48,17 +48,17 @@ export async function keyGiven(
 }
 
 async function keyNeed(session: Session, workspaceId: string): Promise<KeyNeed> {
-  const ways = await session.ways()
-  if (!ways || asksNobody(ways)) return 'none'
+  const ways = await session.authMethods()
+  if (!ways || requiresNoCredential(ways)) return 'none'
   const { used, others } = session.credential
   if ([used, ...others].some(candidate => candidate?.from === 'wb login')) return 'login'
-  if (!session.profile.asOperator && (await letsStrangersIn(session, workspaceId))) return 'none'
-  return looksAtTokensOnly(ways) ? 'sign-in' : 'key'
+  if (!session.profile.asOperator && (await allowsAnonymous(session, workspaceId))) return 'none'
+  return acceptsTokensOnly(ways) ? 'sign-in' : 'key'
 }
 
-async function letsStrangersIn({ stranger }: Session, workspaceId: string): Promise<boolean> {
+async function allowsAnonymous({ anonymousClient }: Session, workspaceId: string): Promise<boolean> {
   try {
-    await stranger.call(workspaces.show, { params: { workspaceId } })
+    await anonymousClient.call(workspaces.show, { params: { workspaceId } })
     return true
   } catch (error) {
     if (error instanceof WbError) return false
@@ -71,7 +71,7 @@ export function keyLines(need: KeyNeed, client: ClientName | undefined, profile:
   if (need === 'none') return []
   if (need === 'login') return ['  the runtime requires a key; wb mcp serve uses your login on this machine']
   if (need === 'sign-in')
-    return ['  the runtime requires sign-in; sign in once on this machine:', `    ${loginLine(profile)}`]
+    return ['  the runtime requires sign-in; sign in once on this machine:', `    ${loginCommand(profile)}`]
   return [...howPassed(client), ...alternatives(client, profile)]
 }
 
@@ -80,16 +80,16 @@ function howPassed(client: ClientName | undefined): string[] {
     return ['  the runtime requires a key; VS Code asks for it once and stores it encrypted']
   if (client === 'cursor')
     return [
-      '  the runtime requires a key; Cursor passes on WB_API_KEY from the environment that it is started in:',
+      '  the runtime requires a key; Cursor passes on WB_API_KEY from its environment:',
       '    export WB_API_KEY=KEY',
     ]
   return [
-    `  the runtime requires a key, and the entry holds none; give it to ${titleOf(client)} in one of these ways:`,
+    `  the runtime requires a key, and the entry contains none; provide it to ${clientTitle(client)} in one of these ways:`,
   ]
 }
 
 function alternatives(client: ClientName | undefined, profile: Profile): string[] {
-  const stored = `    ${loginLine(profile, ' --with-token < KEY_FILE')}    stores it in the keychain`
+  const stored = `    ${loginCommand(profile, ' --with-token < KEY_FILE')}    stores it in the keychain`
   if (client === 'vscode' || client === 'cursor') return ['  or without that:', stored]
   const written = `    wb mcp install ${client ?? ''}${client ? ' ' : ''}--include-key    writes WB_API_KEY into the entry`
   return [stored, written]

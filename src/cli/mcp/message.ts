@@ -1,15 +1,15 @@
 /** ID of a JSON-RPC request; null if unknown. */
-export type Id = string | number | null
+export type RpcId = string | number | null
 
 /** Fields of a client message that the bridge uses. */
-export interface Message {
+export interface RpcMessage {
   readonly method?: string
-  readonly id?: Id
+  readonly id?: RpcId
   readonly params?: Readonly<Record<string, unknown>>
 }
 
 /** A message that requires a response. */
-export type Request = Message & { readonly method: string; readonly id: Id }
+export type RpcRequest = RpcMessage & { readonly method: string; readonly id: RpcId }
 
 /** @see https://www.jsonrpc.org/specification#error_object */
 export const codes = { notJson: -32_700, notARequest: -32_600, invalidParams: -32_602, failed: -32_000 }
@@ -18,17 +18,17 @@ export const codes = { notJson: -32_700, notARequest: -32_600, invalidParams: -3
 const versionField = 'io.modelcontextprotocol/protocolVersion'
 
 /** Returns the protocol version that a message names; undefined before the revision of 2026. */
-export function versionOf({ params }: Message): string | undefined {
+export function versionOf({ params }: RpcMessage): string | undefined {
   const version = fieldsOf(params?._meta)[versionField]
   return typeof version === 'string' ? version : undefined
 }
 
-export function failed(id: Id, code: number, message: string, data?: object) {
+export function rpcErrorResponse(id: RpcId, code: number, message: string, data?: object) {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
 }
 
 /** Returns the result of a tool call that `wb mcp serve` refuses, in the protocol version of its request. */
-export function uncalled(request: Request, payload: object | string) {
+export function rejectedToolCall(request: RpcRequest, payload: object | string) {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2)
   const kind = versionOf(request) === undefined ? {} : { resultType: 'complete' }
   return {

@@ -3,7 +3,7 @@ import type { McpServerTool, McpServerTools } from '../../contract/mcp-servers.t
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
 /** Returns the tools that need approval before agents can use them. */
-export function waitingOf({ items }: McpServerTools): McpServerTool[] {
+export function toolsAwaitingReview({ items }: McpServerTools): McpServerTool[] {
   return items.filter(({ state }) => state === 'new' || state === 'changed')
 }
 

@@ -3,28 +3,28 @@ import * as Flags from '@oclif/core/flags'
 /** Flags for the settings of an MCP server, except its name and address. */
 export const mcpServerFlags = {
   credential: Flags.string({
-    summary: 'reference to the key that it is sent: env:NAME or file:/path',
+    summary: 'secret reference of the key to send: env:NAME or file:/path',
     helpValue: 'REF',
   }),
   auth: Flags.option({
     options: ['credential', 'oauth2'] as const,
-    summary: 'how calls are authorized: by the key of --credential, or by the sign-in of each caller',
+    summary: 'authorization of calls: the key of --credential, or the sign-in of each caller',
   })(),
   'oauth-client-id': Flags.string({
-    summary: 'OAuth client to sign in with; registered with the server when left out',
+    summary: 'ID of an OAuth client [registers one with the server]',
     helpValue: 'ID',
   }),
   'oauth-client-secret': Flags.string({
-    summary: 'reference to the secret of that client: env:NAME or file:/path',
+    summary: 'secret reference of the OAuth client secret: env:NAME or file:/path',
     helpValue: 'REF',
   }),
   'oauth-scope': Flags.string({
-    summary: 'a scope to ask for; give it several times. Those that the server names when left out',
+    summary: 'OAuth scope to request; can be repeated [the scopes that the server names]',
     multiple: true,
     helpValue: 'SCOPE',
   }),
   tool: Flags.string({
-    summary: 'a tool that agents may call; give it several times. All when left out',
+    summary: 'tool that agents can use; can be repeated [all]',
     multiple: true,
     helpValue: 'NAME',
   }),

@@ -2,11 +2,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../base/clock.ts'
-import { TimedOut, unlessAborted, within } from '../../base/deadline.ts'
-import { isInTheClear } from '../../base/loopback.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { TimedOut, unlessAborted, withTimeout } from '../../base/deadline.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import type { PendingSignIn } from '../../contract/mcp-servers.ts'
-import { PartlyFailed, UsageError } from '../faults.ts'
+import { CommandFailed, UsageError } from '../errors.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /** Authorization response from the browser. */
@@ -45,8 +45,8 @@ export async function listenForCallback(): Promise<CallbackListener> {
     })
     response.end(
       isExpected
-        ? page('The browser returned to the command line.')
-        : page('No sign-in waits at this address.'),
+        ? page('The sign-in continues in your terminal.')
+        : page('No sign-in is waiting at this address.'),
     )
     if (isExpected) response.on('close', () => resolve(url))
   })
@@ -70,10 +70,10 @@ export async function listenForCallback(): Promise<CallbackListener> {
  *
  * @throws Unreachable  when the address is not safe to open
  */
-export function pageOf({ authorizationUrl }: PendingSignIn): string {
+export function authorizationPage({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
-  if (!url || !/^https?:$/.test(url.protocol) || isInTheClear(url))
-    throw notOurs('the runtime began a sign-in at an address that cannot be opened')
+  if (!url || !/^https?:$/.test(url.protocol) || isUnencryptedRemote(url))
+    throw unexpectedResponse('the runtime returned a sign-in address that is not safe to open')
   return plainLine(url.href)
 }
 
@@ -82,7 +82,7 @@ export function pageOf({ authorizationUrl }: PendingSignIn): string {
  *
  * @throws UsageError  when the sign-in expired
  */
-export async function returnedInTime(
+export async function waitForBrowser(
   returned: Promise<URL>,
   { expiresAt }: PendingSignIn,
   again: string,
@@ -90,7 +90,7 @@ export async function returnedInTime(
 ): Promise<URL> {
   const leftMs = Math.max(0, Date.parse(expiresAt) - systemClock.now())
   try {
-    return await within(systemClock, leftMs, until => unlessAborted(returned, until), signal)
+    return await withTimeout(systemClock, leftMs, until => unlessAborted(returned, until), signal)
   } catch (error) {
     if (error instanceof TimedOut)
       throw new UsageError('the sign-in expired before the browser returned', [again])
@@ -99,16 +99,16 @@ export async function returnedInTime(
 }
 
 /** Reads one line from a pipe. @throws UsageError  when there is no line */
-export async function pastedLine(stdin: NodeJS.ReadStream, again: string): Promise<string> {
+export async function readPastedLine(stdin: NodeJS.ReadStream, again: string): Promise<string> {
   for await (const line of createInterface({ input: stdin }))
     if (line.trim() !== '') return line.trim().slice(0, pastedCharsMax)
   throw new UsageError('no address was given on stdin', [again])
 }
 
 /** Parses the address that the user pasted. @throws UsageError */
-export function pastedUrl(text: string, again: string): URL {
+export function parsePastedUrl(text: string, again: string): URL {
   if (URL.canParse(text)) return new URL(text)
-  throw new UsageError('what was pasted is not an address', [again])
+  throw new UsageError('the pasted text is not a valid address', [again])
 }
 
 /**
@@ -117,14 +117,18 @@ export function pastedUrl(text: string, again: string): URL {
  * @throws PartlyFailed  when the user or the authorization server refused
  * @throws UsageError    when the address does not belong to this sign-in
  */
-export function responseIn({ searchParams }: URL, state: string, again: string): AuthorizationResponse {
+export function parseAuthorizationResponse(
+  { searchParams }: URL,
+  state: string,
+  again: string,
+): AuthorizationResponse {
   if (searchParams.get('state') !== state)
-    throw new UsageError('the address is not that of this sign-in', [again])
+    throw new UsageError('the address belongs to another sign-in', [again])
   const error = searchParams.get('error')
   if (error !== null)
-    throw new PartlyFailed(`the sign-in was refused: ${plainLine(error).slice(0, shownChars)}`, [again])
+    throw new CommandFailed(`the sign-in was refused: ${plainLine(error).slice(0, shownChars)}`, [again])
   const code = searchParams.get('code')
-  if (!code) throw new UsageError('the address holds no code', [again])
+  if (!code) throw new UsageError('the address contains no authorization code', [again])
   const iss = searchParams.get('iss')
   return { state, code, ...(iss !== null && { iss }) }
 }

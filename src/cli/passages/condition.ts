@@ -1,13 +1,13 @@
 import * as Flags from '@oclif/core/flags'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 
 /** Flags `--filter` and `--where` of commands that accept a condition. */
 export const conditionFlags = {
-  filter: Flags.string({ summary: 'condition on metadata, such as {"lang":"en"}', helpValue: 'JSON' }),
+  filter: Flags.string({ summary: 'metadata filter, such as {"lang":"en"}', helpValue: 'JSON' }),
   where: Flags.string({
     multiple: true,
     multipleNonGreedy: true,
-    summary: 'the same as KEY=VALUE; given several times, all hold, and of one key any',
+    summary: 'condition as KEY=VALUE; can be repeated: all keys must match, with any of their values',
     helpValue: 'KEY=VALUE',
   }),
 }
@@ -19,7 +19,7 @@ type Condition = Record<string, unknown>
  *
  * @throws UsageError  when `--filter` is not a JSON object, or `--where` is not a pair
  */
-export function conditionOf(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
+export function parseCondition(flags: { filter?: string; where?: readonly string[] }): Condition | undefined {
   const given = [flags.filter === undefined ? [] : parsed(flags.filter), ...wheres(flags.where ?? [])].flat()
   return given.length < 2 ? given[0] : { $and: given }
 }
@@ -44,7 +44,7 @@ function wheres(pairs: readonly string[]): Condition[] {
   const values = new Map<string, (string | number | boolean)[]>()
   for (const pair of pairs) {
     const at = pair.indexOf('=')
-    if (at < 1) throw new UsageError(`--where "${pair}" has no KEY=VALUE`, ['--where lang=en'])
+    if (at < 1) throw new UsageError(`--where "${pair}" is not KEY=VALUE`, ['--where lang=en'])
     const key = pair.slice(0, at)
     values.set(key, [...(values.get(key) ?? []), ...readings(pair.slice(at + 1))])
   }

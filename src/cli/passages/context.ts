@@ -1,6 +1,6 @@
 import type { Chunk } from '../../contract/documents.ts'
-import { joined, overlapsOf } from './joined.ts'
-import { headingsIn, sectionAt, widened } from './markdown.ts'
+import { joinChunks, overlapsOf } from './join-chunks.ts'
+import { headingsIn, sectionAt, widenToWords } from './markdown.ts'
 import type { Span } from './matches.ts'
 
 /** Maximum number of characters to show before and after a passage of a long section. */
@@ -24,7 +24,7 @@ export interface TextWanted {
 }
 
 /** Joins the chunks of a document, which are slices of its text that may overlap. */
-export async function textOf(
+export async function joinDocumentText(
   chunks: AsyncIterable<Chunk>,
   { chunkIndex, isWhole, contentHash }: TextWanted,
 ): Promise<DocumentText> {
@@ -41,7 +41,7 @@ export async function textOf(
     isCut = !isWhole && citedAt !== undefined && charsAfter > contextCharsMax
     if (isCut) break
   }
-  const { text, starts } = joined(read, isCut ? null : contentHash)
+  const { text, starts } = joinChunks(read, isCut ? null : contentHash)
   if (citedAt === undefined) return { text }
   const start = starts[citedAt]!
   return { text, cited: { start, end: start + read[citedAt]!.length } }
@@ -55,9 +55,9 @@ export interface Context {
   readonly section?: string
 }
 
-export function contextOf(text: string, cited: Span, isMarkdown: boolean): Context {
+export function findContext(text: string, cited: Span, isMarkdown: boolean): Context {
   const headings = isMarkdown ? headingsIn(text) : []
-  const passage = isMarkdown ? widened(text, cited) : cited
+  const passage = isMarkdown ? widenToWords(text, cited) : cited
   const opening = headings.findLast(({ at }) => at <= passage.start)
   const next = headings.find(({ at }) => at >= passage.end)
   const around = {

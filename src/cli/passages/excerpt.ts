@@ -1,5 +1,5 @@
 import { type Match, matchesIn, type Span } from './matches.ts'
-import { type Piece, piecesOf } from './pieces.ts'
+import { type Piece, splitPieces } from './pieces.ts'
 
 /** A line of an excerpt, and the matched words in it. */
 export interface ExcerptLine {
@@ -46,7 +46,7 @@ export function excerpt(
   room: Room,
   lineStarts: readonly number[] = [],
 ): ExcerptLine[] {
-  const pieces = piecesOf(text)
+  const pieces = splitPieces(text)
   const matches = matchesIn(text, stems)
   const source = { text, pieces, matches, starting: startingPieces(pieces, lineStarts) }
   const whole = wrapped(source, 0, pieces.length, room.width)

@@ -2,11 +2,11 @@ import { join } from 'node:path'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { findDocument } from '../find/document.ts'
-import type { Resolving } from '../find/resolve.ts'
+import type { ResolveContext } from '../find/resolve.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
-import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
+import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
 import { counted } from '../terminal/output.ts'
-import type { Passage } from './hits.ts'
+import type { Passage } from './find-passages.ts'
 
 /** Location of a passage in search results. Contains no text of the question or the document. */
 interface CitedHit {
@@ -33,7 +33,7 @@ function storedPath(profile: Profile): string {
  */
 function remembered(profile: Profile): Remembered {
   const content = readSettings(storedPath(profile))
-  return typeof content === 'string' ? bare({}) : (content as Remembered)
+  return typeof content === 'string' ? withoutPrototype({}) : (content as Remembered)
 }
 
 /**
@@ -58,7 +58,7 @@ function isCitation(name: string): boolean {
   return citation.test(name)
 }
 
-/** Returns the passage with a number such as `2` or `[2]` in the last search; undefined if there is none. */
+/** Returns the passage with a number such as `2` or `[2]` in the last search, or undefined. */
 function citedHit(profile: Profile, reference: string): CitedHit | undefined {
   const number = citation.exec(reference)?.[1]
   if (number === undefined) return undefined
@@ -83,14 +83,18 @@ export function citedHits(
 }
 
 /** A document, and the cited passage if it was named by a number. */
-export interface Cited {
+export interface CitedDocument {
   readonly document: Document
   /** Undefined if the document was named by ID, file name or source ID. */
   readonly passage?: { readonly number: string; readonly chunkIndex: number | null }
 }
 
 /** Finds a document like `findDocument`, or by the number of a passage in the last search. */
-export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Cited> {
+export async function findCited(
+  resolving: ResolveContext,
+  wanted: string,
+  base?: string,
+): Promise<CitedDocument> {
   if (base !== undefined || !isCitation(wanted))
     return { document: await findDocument(resolving, wanted, base) }
   const cited = await citedDocument(resolving, wanted)
@@ -108,14 +112,18 @@ export async function findCited(resolving: Resolving, wanted: string, base?: str
  *
  * @throws WbError document_not_found  when no document matches; explains this for a number
  */
-export async function findToDelete(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+export async function findToDelete(
+  resolving: ResolveContext,
+  wanted: string,
+  base?: string,
+): Promise<Document> {
   try {
     return await findDocument(resolving, wanted, base)
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'document_not_found' || !isCitation(wanted)) throw error
-    const message = `${error.message}; numbers of a search cannot be deleted`
+    const message = `${error.message}; search result numbers cannot be used to delete`
     throw new WbError(error.code, message, {
-      next: [`wb documents show ${wanted}    shows which file it is`],
+      next: [`wb documents show ${wanted}    shows the document`],
     })
   }
 }
@@ -135,9 +143,9 @@ function withLastSearch(error: unknown, profile: Profile): unknown {
  * @throws WbError document_not_found  when the document was deleted
  */
 async function citedDocument(
-  { client, profile }: Pick<Resolving, 'client' | 'profile'>,
+  { client, profile }: Pick<ResolveContext, 'client' | 'profile'>,
   reference: string,
-): Promise<Cited | undefined> {
+): Promise<CitedDocument | undefined> {
   const hit = citedHit(profile, reference)
   if (!hit || hit.documentId === '') return undefined
   const { workspaceId, knowledgeBaseId, documentId, chunkIndex } = hit
@@ -147,10 +155,14 @@ async function citedDocument(
     return { document, passage: { number: citation.exec(reference)![1]!, chunkIndex } }
   } catch (error) {
     if (!(error instanceof WbError) || error.status !== 404) throw error
-    const next = ['search again; the numbers are those of the last search']
-    throw new WbError('document_not_found', `the document of ${reference} is gone since the last search`, {
-      ...error.facts,
-      next,
-    })
+    const next = ['search again to get new numbers']
+    throw new WbError(
+      'document_not_found',
+      `the document of ${reference} was deleted after the last search`,
+      {
+        ...error.facts,
+        next,
+      },
+    )
   }
 }

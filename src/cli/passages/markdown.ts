@@ -111,7 +111,7 @@ interface Extent {
  * Returns a part of a Markdown text. A part that starts inside code or a table is prefixed with the opening
  * line of the code, or the table header.
  */
-export function partOf(text: string, { start, end }: Extent): string {
+export function slicePart(text: string, { start, end }: Extent): string {
   return openedBefore(text, start) + text.slice(start, end)
 }
 
@@ -130,7 +130,7 @@ function openedBefore(text: string, offset: number): string {
 }
 
 /** Widens a part to whole words; in code, tables and headings, to whole lines. */
-export function widened(text: string, { start, end }: Extent): Extent {
+export function widenToWords(text: string, { start, end }: Extent): Extent {
   const isWhole = /^[ \t]*\n/
   let from = start
   let until = end

@@ -17,7 +17,7 @@ const unspaced =
  * Splits a text into words with their punctuation: at white space, or by a dictionary for scripts without
  * spaces.
  */
-export function piecesOf(text: string): Piece[] {
+export function splitPieces(text: string): Piece[] {
   const pieces: Piece[] = []
   for (const { 0: run, index } of text.matchAll(/\S+/g))
     if (unspaced.test(run)) pieces.push(...segments(run, index))

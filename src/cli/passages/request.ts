@@ -1,5 +1,5 @@
-import { UsageError } from '../faults.ts'
-import { shellWord } from '../terminal/shell-word.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import { UsageError } from '../errors.ts'
 
 /** Search options of each `--mode`. @see docs/searching.md */
 const modes = {
@@ -27,7 +27,7 @@ export interface Ranking {
 export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
   if (lexicalWeight === undefined) return { ...(mode && modes[mode]), rerank }
   if (mode === 'lexical' || mode === 'vector')
-    throw new UsageError(`--lexical-weight is for --mode hybrid, as ${mode} has no other share`)
+    throw new UsageError(`--lexical-weight cannot be combined with --mode ${mode}`)
   return { ...modes.hybrid, lexicalWeight, rerank }
 }
 
@@ -35,18 +35,18 @@ export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
  * @param everywhere  command to search all knowledge bases, up to the question
  * @throws UsageError  when the words are not a question, or a saved filter is given without a knowledge base
  */
-export function refuseUnclear(
+export function requireClearQuestion(
   words: readonly string[],
   { all, saved, everywhere }: { all: boolean; saved?: string; everywhere: string },
 ): void {
   const whole = `"${words.join(' ')}"`
   if (words.length > (all ? 1 : 2))
     throw new UsageError(
-      'a question of several words stands in quotes',
+      'put a question of several words in quotes',
       all ? [`${everywhere} ${whole}`] : [`wb kb search ${whole}`, butFirst(words)],
     )
   if (all && saved !== undefined)
-    throw new UsageError('--saved belongs to one knowledge base', [
+    throw new UsageError('--saved needs a knowledge base', [
       `wb kb search NAME QUESTION --saved ${shellWord(saved)}`,
     ])
 }

@@ -2,32 +2,32 @@ import * as Flags from '@oclif/core/flags'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command/command.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { findFilter } from '../find/filter.ts'
-import type { Resolving } from '../find/resolve.ts'
-import { conditionFlags, conditionOf } from './condition.ts'
-import type { Everywhere } from './everywhere.ts'
-import { findPassages, search } from './hits.ts'
+import type { ResolveContext } from '../find/resolve.ts'
+import { conditionFlags, parseCondition } from './condition.ts'
+import { describeEmptyResult } from './empty-result.ts'
+import { findPassages, search } from './find-passages.ts'
 import { citedHits, rememberSearch } from './last-search.ts'
-import { nothingFound } from './nothing.ts'
+import { printPassages } from './print-passages.ts'
 import { type Mode, modeNames, rankingOf } from './request.ts'
-import { showPassages } from './show.ts'
+import type { WorkspaceScope } from './workspace-scope.ts'
 
-/** Flags of everything that searches. */
+/** Flags of search commands. */
 export const searchFlags = {
-  limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'how many passages' }),
-  mode: Flags.option({ options: modeNames })({ summary: 'how they are ranked' }),
+  limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'maximum number of passages' }),
+  mode: Flags.option({ options: modeNames })({ summary: 'ranking method' }),
   'lexical-weight': Flags.custom<number>({ parse: async text => share(text) })({
-    summary: 'share of the words where words and meaning count, 0 to 1',
+    summary: 'weight of the lexical score in hybrid mode, 0 to 1',
     helpValue: 'N',
   }),
   rerank: Flags.boolean({ summary: 'rerank the results with their lexical ranks' }),
   ...conditionFlags,
-  saved: Flags.string({ summary: 'a saved filter, by name or id', helpValue: 'NAME' }),
+  saved: Flags.string({ summary: 'saved filter, by name or ID', helpValue: 'NAME' }),
   explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
 }
 
-/** What these flags say. */
+/** Values of {@link searchFlags}. */
 interface Narrowed {
   readonly limit: number
   readonly mode?: Mode
@@ -39,27 +39,27 @@ interface Narrowed {
   readonly explain: boolean
 }
 
-/** @throws UsageError  the text is no number from 0 to 1 */
+/** Parses a number from 0 to 1. @throws UsageError */
 function share(text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (value >= 0 && value <= 1) return value
   throw new UsageError(`--lexical-weight takes a number from 0 to 1, not "${text}"`)
 }
 
-/** A command that finds passages and shows them. */
+/** Base class of search commands. */
 export abstract class SearchCommand extends WbCommand {
-  /** The question, from the person where the command line has none. */
+  /** Returns the question, or prompts for it. */
   protected async question(typed: string | undefined): Promise<string> {
-    const missing = 'QUESTION is missing: what to ask, in words or a sentence'
+    const missing = 'QUESTION is missing: question, in words or a sentence'
     return typed ?? this.ask('What do you want to know?', missing)
   }
 
-  protected async answer(question: string, base: KnowledgeBase | Everywhere, flags: Narrowed) {
-    const { client, signal, output, resolving } = this
+  protected async answer(question: string, base: KnowledgeBase | WorkspaceScope, flags: Narrowed) {
+    const { client, signal, output, resolveContext } = this
     const body = {
       text: question,
-      filter: conditionOf(flags),
-      knowledgeFilterId: await savedFilterId(resolving, base, flags.saved),
+      filter: parseCondition(flags),
+      knowledgeFilterId: await savedFilterId(resolveContext, base, flags.saved),
       ...rankingOf({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }
     const asked = { client, base, signal, body }
@@ -68,17 +68,17 @@ export abstract class SearchCommand extends WbCommand {
       return output.value(await this.waitFor('searching', search(asked, wanted)))
     }
     const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
-    if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
-    showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
+    if (passages.length === 0) return output.note(await describeEmptyResult({ client, base, flags }))
+    printPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
     if (rememberSearch(this.profile, citedHits(base, passages)) && output.interactive)
       output.next('wb documents show 1')
   }
 }
 
-/** The id of the saved filter that a search names; none where it names none, or looks everywhere, as filters belong to a base. */
+/** Returns the ID of the saved filter; undefined if none is given, or for all knowledge bases. */
 async function savedFilterId(
-  resolving: Pick<Resolving, 'client' | 'choose'>,
-  base: KnowledgeBase | Everywhere,
+  resolving: Pick<ResolveContext, 'client' | 'choose'>,
+  base: KnowledgeBase | WorkspaceScope,
   wanted: string | undefined,
 ): Promise<string | undefined> {
   if (wanted === undefined || 'names' in base) return undefined

@@ -4,19 +4,19 @@ import { homeFolder, isCi } from '../environment.ts'
 import type { Io } from '../io.ts'
 import { findLocalServer, holdsNothing } from '../local.ts'
 import { type Profile, readProfile } from '../settings/profile.ts'
-import { agree } from '../terminal/ask.ts'
+import { askYesNo } from '../terminal/ask.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
  * Offers to search the working directory when `wb` is used for the first time without arguments. Home folders
  * and the root of a disk are not offered.
  */
-export async function wantsThisFolder(io: Io): Promise<boolean> {
+export async function offerThisFolder(io: Io): Promise<boolean> {
   const { cwd: folder, env } = io
   if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
   if (!(await isUntouched(readProfile({}, io)))) return false
-  const question = `Nothing is here to search yet. Read the folder ${plainLine(basename(folder))} and search it?`
-  return agree(io, question, new AbortController().signal, false)
+  const question = `You have no documents yet. Ingest the folder ${plainLine(basename(folder))} and search it?`
+  return askYesNo(io, question, new AbortController().signal, false)
 }
 
 /** True if no runtime is configured and the data directory is empty. */

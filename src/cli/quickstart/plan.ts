@@ -1,15 +1,15 @@
 import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { sizeOf } from '../ingest/size.ts'
-import type { Intake } from '../ingest/sources.ts'
+import { filesOf, type Intake } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
-import { typedPath } from '../typed-path.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
-export const shippedQuestion = 'where is my data stored'
+export const shippedQuestion = 'is my data encrypted'
 /** Another question that the shipped documents answer. */
 export const nextShippedQuestion = 'how do I back up'
 const nameCharsMax = 48
@@ -31,7 +31,7 @@ export interface Plan {
  *
  * @throws UsageError  when the folder is not a folder
  */
-export async function planOf(
+export async function planQuickstart(
   first: string | undefined,
   second: string | undefined,
   { cwd, signal }: { cwd: string; signal: AbortSignal },
@@ -40,22 +40,31 @@ export async function planOf(
     second === undefined &&
     first !== undefined &&
     /\s/.test(first) &&
-    !(await isFolder(typedPath(cwd, first)))
+    !(await isFolder(resolveTypedPath(cwd, first)))
   const folder = alone ? undefined : first
   const question = alone ? first : second
   if (folder === undefined) return shipped(question, cwd)
-  if (!(await isFolder(typedPath(cwd, folder))))
+  if (!(await isFolder(resolveTypedPath(cwd, folder))))
     throw new UsageError(`there is no folder "${folder}"`, [
       'wb quickstart ./my-folder "a question"',
       'wb quickstart',
     ])
   const intake = { paths: [folder], cwd, all: false, stdin: undefined }
-  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question, cwd)), emptyFolder: folder }
-  return { intake, name: nameAfter(resolve(cwd, folder)), question, isShipped: false }
+  if ((await sizeOf(intake, filesOf(intake), signal)) === 0)
+    return { ...(await shipped(question, cwd)), emptyFolder: folder }
+  return { intake, name: nameFromPath(resolve(cwd, folder)), question, isShipped: false }
 }
 
 /** Reference pages, which match every question a little and answer none. */
-const apart = ['benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
+const apart = [
+  'architecture.md',
+  'benchmarks.md',
+  'api.md',
+  'errors.md',
+  'glossary.md',
+  'http.md',
+  'requirements.md',
+]
 
 /** Plans to use the user documentation of the package. Subfolders are for contributors. */
 async function shipped(question: string | undefined, cwd: string): Promise<Plan> {
@@ -72,7 +81,7 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** Derives the name of a knowledge base from a folder: letters, digits and underscores after a letter. */
-export function nameAfter(folder: string): string {
+export function nameFromPath(folder: string): string {
   const plain = basename(folder)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')

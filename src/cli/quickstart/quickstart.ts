@@ -1,20 +1,19 @@
 import { join } from 'node:path'
-import { type Client, everything } from '../../client/client.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import { type Client, collect } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { type Workspace, workspaces } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
-import { everyBase } from '../find/resolve.ts'
+import { listKnowledgeBases } from '../find/resolve.ts'
 import { ingest } from '../ingest/ingest.ts'
-import { details, type Summary, seconds } from '../ingest/summary.ts'
-import { findPassages, type Passage } from '../passages/hits.ts'
+import { detailLines, type Summary, seconds } from '../ingest/summary.ts'
+import { findPassages, type Passage } from '../passages/find-passages.ts'
 import { citedHits, rememberSearch } from '../passages/last-search.ts'
 import type { Profile } from '../settings/profile.ts'
 import { documentName } from '../shown/resources.ts'
 import { counted, type Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import { countItems } from '../terminal/take.ts'
 import { pad, plainLine } from '../terminal/terminal-text.ts'
 import { nextShippedQuestion, type Plan, shippedQuestion } from './plan.ts'
@@ -23,7 +22,7 @@ import { nextShippedQuestion, type Plan, shippedQuestion } from './plan.ts'
 const passagesShown = 3
 
 /** Dependencies of a quickstart. */
-export interface Parts {
+export interface QuickstartOptions {
   readonly client: Client
   readonly signal: AbortSignal
   readonly progress: Progress
@@ -35,11 +34,11 @@ export interface Parts {
 }
 
 /** Result of a quickstart. */
-export interface Started {
+export interface QuickstartResult {
   readonly workspace: Workspace
   readonly base: KnowledgeBase
   /** True if commands use this workspace by default, so that suggestions need not name it. */
-  readonly isMeant: boolean
+  readonly isDefaultWorkspace: boolean
   readonly held: { readonly documents: number; readonly chunks: number | undefined }
   readonly summary: Summary
   readonly question: string
@@ -53,17 +52,17 @@ export interface Started {
  *
  * @throws the error that interrupted the ingest, after its completed work is reported
  */
-export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
+export async function quickstart(parts: QuickstartOptions, plan: Plan): Promise<QuickstartResult> {
   const { client, signal, progress, output, profile, runtime } = parts
   const style = output.errorStyle
   if (plan.emptyFolder)
     output.note(
-      `  – ${folderName(plan.emptyFolder)} holds no text; the documents of Workbase are read instead\n`,
+      `  – ${folderName(plan.emptyFolder)} contains no text, so the documents of Workbase are used instead\n`,
     )
-  const { workspace, base, isMeant } = await prepare(client, profile.workspace, plan.name)
+  const { workspace, base, isDefaultWorkspace } = await prepare(client, profile.workspace, plan.name)
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
   const { summary, broken } = await ingest({ client, signal, progress, base }, plan.intake)
-  for (const line of details(output, summary.tally)) output.warn(line)
+  for (const line of detailLines(output, summary.tally)) output.warn(line)
   if (broken) throw broken.error
   if (parts.wait) await runtime.settle({ signal, progress })
   progress.end()
@@ -74,7 +73,7 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   const [question, nextQuestion] = await questions(client, base, plan)
   const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
   rememberSearch(profile, citedHits(base, passages))
-  return { workspace, base, isMeant, held, summary, question, nextQuestion, passages }
+  return { workspace, base, isDefaultWorkspace, held, summary, question, nextQuestion, passages }
 }
 
 const nameWidth = 14
@@ -83,7 +82,7 @@ function folderName(folder: string): string {
   return folder === '.' ? 'this folder' : plainLine(folder)
 }
 
-function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs }: Summary): string {
+function heldInWords({ documents, chunks }: QuickstartResult['held'], { tally, elapsedMs }: Summary): string {
   const changed = tally.added + tally.replaced > 0
   const parts = [counted(documents, 'document'), ...(chunks === undefined ? [] : [counted(chunks, 'chunk')])]
   return `${parts.join(', ')}   ${changed ? seconds(elapsedMs) : 'unchanged'}`
@@ -95,20 +94,21 @@ function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs 
  * @param program  words that start this program
  * @param kind     kind of the runtime; one inside a command has no pages to open
  */
-export function nextLines(
-  { base, workspace, isMeant, nextQuestion, passages }: Started,
-  { width, again }: Pick<Output, 'width' | 'again'>,
+export function nextStepLines(
+  { base, workspace, isDefaultWorkspace, nextQuestion, passages }: QuickstartResult,
+  { width, contextFlags }: Pick<Output, 'width' | 'contextFlags'>,
   { program, kind }: { program: string; kind: ResolvedRuntime['kind'] },
 ): string[] {
-  const where = `${isMeant ? '' : ` -w ${shellWord(workspace.name)}`}${again}`
+  const where = `${isDefaultWorkspace ? '' : ` -w ${shellWord(workspace.name)}`}${contextFlags}`
   const name = shellWord(base.name)
   const question = /^[\w ]+$/.test(nextQuestion) ? `"${nextQuestion}"` : shellWord(nextQuestion)
-  const serving = kind === 'process' ? `serve --open${again.replace(' --as-operator', '')}` : `open${again}`
+  const serving =
+    kind === 'process' ? `serve --open${contextFlags.replace(' --as-operator', '')}` : `open${contextFlags}`
   const lines: [string, string][] = [
     [`${program} kb ingest ${name}${where}`, 'add your own files'],
     [`${program} kb search ${name} ${question}${where}`, 'ask something else'],
     ...(passages[0]?.documentId
-      ? [[`${program} documents show 1${again}`, 'open what was cited'] satisfies [string, string]]
+      ? [[`${program} documents show 1${contextFlags}`, 'open what was cited'] satisfies [string, string]]
       : []),
     [`${program} ${serving}`, 'the HTTP API'],
   ]
@@ -122,24 +122,23 @@ async function prepare(
   client: Client,
   named: string | undefined,
   name: string,
-): Promise<Pick<Started, 'workspace' | 'base' | 'isMeant'>> {
+): Promise<Pick<QuickstartResult, 'workspace' | 'base' | 'isDefaultWorkspace'>> {
   const workspaceName = named ?? 'demo'
-  const query = { limit: limits.pageMax }
-  const all = await everything(client.items(workspaces.list, { query }))
+  const all = await collect(client.items(workspaces.list, {}))
   const known = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
   const workspace = known ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
   const params = { workspaceId: workspace.workspaceId }
-  const bases = await everyBase(client, workspace.workspaceId)
+  const bases = await listKnowledgeBases(client, workspace.workspaceId)
   const base =
     bases.find(row => row.name === name) ?? (await client.call(kb.create, { params, body: { name } }))
-  return { workspace, base, isMeant: named !== undefined || all.length === (known ? 1 : 0) }
+  return { workspace, base, isDefaultWorkspace: named !== undefined || all.length === (known ? 1 : 0) }
 }
 
 /** Counts the contents of a knowledge base. */
 async function holdings(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
   const params = { workspaceId, knowledgeBaseId }
   const { embedder } = await client.call(kb.show, { params })
-  const held = await countItems(client.items(documents.list, { params, query: { limit: limits.pageMax } }))
+  const held = await countItems(client.items(documents.list, { params }))
   return { documents: held, chunks: embedder?.chunks }
 }
 
@@ -166,7 +165,7 @@ function questionAfter(document: Document): string {
 }
 
 /** Describes the address of the runtime and where it stores data. */
-export function placeOf(
+export function runtimeLocation(
   { kind, baseUrl }: Pick<ResolvedRuntime, 'kind' | 'baseUrl'>,
   dataDir: string,
   home: string,

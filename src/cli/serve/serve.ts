@@ -1,14 +1,12 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { timestamp } from '../../base/clock.ts'
-import { host as thisHost } from '../../base/host.ts'
+import { hostFacts as thisHost } from '../../base/host-facts.ts'
 import { isLoopback } from '../../base/loopback.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { WbError } from '../../contract/errors.ts'
-import { portHolder } from '../connection/port-holder.ts'
-import { UsageError } from '../faults.ts'
-import { requireStillTrusted } from '../folder/decide.ts'
-import { watchMaking } from '../folder/made.ts'
-import { notCounting } from '../folder/shown.ts'
+import { findPortHolder } from '../connection/port-holder.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import {
   anonymousPass,
@@ -20,11 +18,13 @@ import {
   secretProblems,
   type Voice,
 } from '../local.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../terminal/shell-word.ts'
-import { typedPath } from '../typed-path.ts'
+import { trustCreatedDataDir } from '../trust/created-data-dir.ts'
+import { requireStillTrusted } from '../trust/folder-settings.ts'
+import { untrustedFileMessage } from '../trust/trust-lines.ts'
 import { keepServing } from './keep-serving.ts'
-import { Serving, type Told } from './serving.ts'
+import { type RestartReporter, Serving } from './serving.ts'
 
 export interface ServeFlags {
   host?: string
@@ -34,7 +34,7 @@ export interface ServeFlags {
 }
 
 /** Startup and shutdown messages of a server, and the target of its log. */
-export interface ServeVoice extends Told {
+export interface ServeEvents extends RestartReporter {
   voice(config: LocalConfig): Voice
 }
 
@@ -46,13 +46,18 @@ export interface ServeVoice extends Told {
  * @throws WbError conflict           when another server uses the data directory, or another process the port
  * @throws control_plane_unavailable  when the data directory is not writable
  */
-export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
+export async function serve(
+  profile: Profile,
+  io: Io,
+  flags: ServeFlags,
+  reporter: ServeEvents,
+): Promise<Serving> {
   const config = await readConfig(profile, io, flags)
-  refuseStranger(config)
+  refuseUntrustedConfig(config)
   const { host, port } = { ...config.config.runtime, ...given(flags) }
   await refuseOpenBind(host, config, flags.allowOpenAccess)
   const certificate = flags.https && readCertificate(flags.https, io.cwd)
-  const made = watchMaking(profile)
+  const made = trustCreatedDataDir(profile)
   const taken = await lockDataDir(profile.dataDir)
   if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
   const { lock } = taken
@@ -63,7 +68,7 @@ export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: S
     const open = (config: LocalConfig, isAgain: boolean) =>
       openServed(profile, config, {
         loopback,
-        voice: told.voice(config),
+        voice: reporter.voice(config),
         isAgain,
         restart: () => serving?.restart(),
       })
@@ -82,7 +87,7 @@ export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: S
       runtime,
       listening,
       loopback,
-      told,
+      reporter,
       read: () => readAgain(profile, io, flags, host),
       open: config => open(config, true),
       release() {
@@ -111,7 +116,7 @@ export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: S
 async function readAgain(profile: Profile, io: Io, flags: ServeFlags, host: string): Promise<LocalConfig> {
   await requireStillTrusted(profile)
   const config = await readConfig(profile, io, flags)
-  refuseStranger(config)
+  refuseUntrustedConfig(config)
   await refuseOpenBind(host, config, flags.allowOpenAccess)
   const [problem] = await secretProblems(config)
   if (problem) throw new WbError('validation_error', `${problem.key}: ${problem.message}`)
@@ -123,10 +128,10 @@ function given({ host, port }: ServeFlags): { host?: string; port?: number } {
 }
 
 /** @see docs/security.md#rule-6 */
-function refuseStranger({ found }: LocalConfig): void {
+function refuseUntrustedConfig({ found }: LocalConfig): void {
   if (found.untrusted)
-    throw new UsageError(notCounting(found.untrusted), [
-      'wb trust    lets the files of this folder count, here and in every command',
+    throw new UsageError(untrustedFileMessage(found.untrusted), [
+      'wb trust    trusts the files of this folder, for all commands',
       `wb serve --config ${found.untrusted}`,
     ])
 }
@@ -135,21 +140,18 @@ function refuseStranger({ found }: LocalConfig): void {
 async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
   if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
   if (await anonymousPass(config))
-    throw new UsageError(
-      `on ${host} other machines could read and change everything, as callers need no credential`,
-      [
-        'wb serve    listens on this machine alone',
-        `wb serve --host ${host} --allow-open-access    lets everyone in`,
-      ],
-    )
+    throw new UsageError(`on ${host}, other machines could read and change everything without a credential`, [
+      'wb serve    accepts connections from this machine only',
+      `wb serve --host ${host} --allow-open-access    accepts everyone`,
+    ])
 }
 
 function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
   const who = holder ? `process ${holder.pid} at ${holder.url}` : 'another process, which is still starting'
   const next = holder
-    ? [`wb kb list    talks to it`, `kill ${holder.pid}    ends it`]
+    ? [`wb kb list    uses it`, `kill ${holder.pid}    stops it`]
     : ['try again in a moment']
-  return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
+  return new WbError('conflict', `${dataDir} is already served by ${who}`, { next })
 }
 
 /**
@@ -172,7 +174,7 @@ function readPem<T>(
 ): { text: string; parsed: T } {
   let text: string
   try {
-    text = readFileSync(typedPath(cwd, path), 'utf8')
+    text = readFileSync(resolveTypedPath(cwd, path), 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
     throw new UsageError(`${flag}: ${path} cannot be read${code}`)
@@ -181,7 +183,7 @@ function readPem<T>(
     return { text, parsed: parse(text) }
   } catch {
     const wanted = flag === '--https-key' ? 'private key without a passphrase' : 'certificate'
-    throw new UsageError(`${flag}: ${path} holds no ${wanted} in PEM`)
+    throw new UsageError(`${flag}: ${path} contains no ${wanted} in PEM format`)
   }
 }
 
@@ -196,12 +198,14 @@ function refuseAddress(
 ): never {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EADDRINUSE') {
-    const holder = portHolder(port)
-    const message = `port ${port} is taken${holder ? ` by ${holder}` : ''}`
+    const holder = findPortHolder(port)
+    const message = `port ${port} is in use${holder ? ` by ${holder}` : ''}`
     throw new WbError('conflict', message, { next: [`wb serve --port 0${named}`] })
   }
   if (code === 'EACCES')
-    throw new UsageError(`port ${port} may not be opened by this user`, [`wb serve --port 8787${named}`])
+    throw new UsageError(`you do not have permission to listen on port ${port}`, [
+      `wb serve --port 8787${named}`,
+    ])
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
     throw new UsageError(`"${host}" is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
   throw error

@@ -1,11 +1,11 @@
 import { systemClock } from '../../base/clock.ts'
-import type { Listening, LocalConfig, Served } from '../local.ts'
+import type { LocalConfig, RunningServer, ServerRuntime } from '../local.ts'
 
 /** Time that requests in flight get to finish. */
 const drainMs = 10_000
 
 /** Callbacks for the state of a server. */
-export interface Told {
+export interface RestartReporter {
   restarting(): void
   restarted(serving: Serving): void
   /** Called when a restart failed and the server continues unchanged. */
@@ -14,15 +14,15 @@ export interface Told {
 
 export interface ServingParts {
   readonly config: LocalConfig
-  readonly runtime: Served
-  readonly listening: Listening
+  readonly runtime: ServerRuntime
+  readonly listening: RunningServer
   /** True if other machines cannot connect. */
   readonly loopback: boolean
-  readonly told: Told
+  readonly reporter: RestartReporter
   /** Reads the current configuration. @throws the error that would prevent a start with it */
   read(): Promise<LocalConfig>
   /** Opens a runtime, in rescue mode if necessary. */
-  open(config: LocalConfig): Promise<Served>
+  open(config: LocalConfig): Promise<ServerRuntime>
   /** Releases the data directory. */
   release(): void
 }
@@ -36,7 +36,7 @@ export class Serving {
   #restarting: Promise<void> | undefined
   #isEnding = false
   config: LocalConfig
-  runtime: Served
+  runtime: ServerRuntime
 
   constructor(parts: ServingParts) {
     this.#parts = parts
@@ -60,20 +60,20 @@ export class Serving {
   }
 
   async #exchange(): Promise<void> {
-    const { listening, told, read, open } = this.#parts
+    const { listening, reporter, read, open } = this.#parts
     let config: LocalConfig
     try {
       config = await read()
     } catch (error) {
-      return told.notRestarted(error)
+      return reporter.notRestarted(error)
     }
-    told.restarting()
+    reporter.restarting()
     await listening.drain(drainMs)
     await closed(this.runtime)
     this.runtime = await open(config)
     this.config = config
     listening.use(this.runtime.app)
-    told.restarted(this)
+    reporter.restarted(this)
   }
 
   /** Rejects new requests, waits for those in flight, and releases all resources. */
@@ -87,7 +87,7 @@ export class Serving {
 }
 
 /** Closes a runtime. Stops waiting after {@link drainMs}. */
-async function closed(runtime: Served): Promise<void> {
+async function closed(runtime: ServerRuntime): Promise<void> {
   const late = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
   await Promise.race([runtime.close(), late])
 }

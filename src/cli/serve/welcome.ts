@@ -1,29 +1,29 @@
+import { shellWord } from '../../base/shell-word.ts'
 import type { AuthConfig } from '../../contract/auth.ts'
-import { signInLine } from '../command/signing-in.ts'
-import { looksAtTokensOnly } from '../connection/ways-in.ts'
-import { anonymousPass, type Served } from '../local.ts'
+import { browserSignInHint } from '../command/sign-in-hints.ts'
+import { acceptsTokensOnly } from '../connection/auth-methods.ts'
+import { anonymousPass, type ServerRuntime } from '../local.ts'
 import { counted } from '../terminal/output.ts'
-import { shellWord } from '../terminal/shell-word.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 
 /** Details of a started server. */
-export interface Begun extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
+export interface StartedServer extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
   dataDir: string
   /** True if commands in another terminal find the data directory without a flag. */
-  isUsualPlace: boolean
+  isDefaultDataDir: boolean
   version: string
 }
 
 /** Returns the startup text: address, data, authentication and next commands. */
-export async function welcome(begun: Begun, style: Style): Promise<string> {
+export async function welcome(begun: StartedServer, style: Style): Promise<string> {
   const { url, runtime, dataDir, version } = begun
   const { workspaces } = await asked<{ workspaces: number }>(runtime, '/readyz')
   const fields = {
     data: `${dataDir} · ${counted(workspaces, 'workspace')}`,
     ...(await auth(begun)),
     reference: `${url}/docs`,
-    'ctrl-c': 'ends it',
+    'ctrl-c': 'stops the server',
   }
   return [
     `  ${style.strong('Workbase')} ${version}  ${style.strong(url)}`,
@@ -35,54 +35,55 @@ export async function welcome(begun: Begun, style: Style): Promise<string> {
   ].join('\n')
 }
 
-async function asked<T>(runtime: Served, path: string): Promise<T> {
+async function asked<T>(runtime: ServerRuntime, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
 }
 
 /** Describes the callers that are allowed, and how they authenticate. */
-async function auth({ loopback, config, runtime }: Begun): Promise<Record<string, string>> {
+async function auth({ loopback, config, runtime }: StartedServer): Promise<Record<string, string>> {
   const { mode, bootstrapTokenRef, oidc } = config.config.auth
   if (mode === 'disabled') return { callers: anyone(loopback) }
   const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
   const { modes } = await waysOf(runtime)
-  const proofs = [modes.apiKey && 'an API key', modes.oidc && 'a token of the identity provider'].filter(
-    Boolean,
-  )
+  const proofs = [
+    modes.apiKey && 'an API key',
+    modes.oidc && 'an access token of the identity provider',
+  ].filter(Boolean)
   const ways = [modes.login && 'browsers', modes.device && 'devices'].filter(Boolean)
   const signIn = ways.length > 0 ? `${ways.join(' and ')} sign in` : 'tokens only'
   return {
     callers: `${passing}with ${proofs.join(' or ')} (auth.mode ${mode})`,
     ...(modes.oidc && oidc && { provider: `${oidc.issuer} · ${signIn}` }),
-    bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use of it is audited',
+    bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use is audited',
   }
 }
 
 function anyone(loopback: boolean): string {
-  return loopback ? 'anyone on this machine' : 'anyone who reaches this address'
+  return loopback ? 'anyone on this machine' : 'anyone who can reach this address'
 }
 
-async function nextLine(begun: Begun, workspaces: number): Promise<string> {
-  const { config, runtime, url, dataDir, isUsualPlace } = begun
-  const place = isUsualPlace ? '' : ` --data-dir ${shellWord(dataDir)}`
+async function nextLine(begun: StartedServer, workspaces: number): Promise<string> {
+  const { config, runtime, url, dataDir, isDefaultDataDir } = begun
+  const place = isDefaultDataDir ? '' : ` --data-dir ${shellWord(dataDir)}`
   const elsewhere = (line: string) => `${line}${place}    in another terminal`
   if (await anonymousPass(config)) return elsewhere(workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"')
   const ways = await waysOf(runtime)
-  return looksAtTokensOnly(ways)
-    ? signInLine(url, ways.loginPath)
+  return acceptsTokensOnly(ways)
+    ? browserSignInHint(url, ways.loginPath)
     : elsewhere('wb keys create NAME --role admin --as-operator')
 }
 
-function waysOf(runtime: Served): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
+function waysOf(runtime: ServerRuntime): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
   return asked(runtime, '/auth/config')
 }
 
 /** Returns a warning if the server stores data without authentication. */
-export async function openWarning({ loopback, config, dataDir }: Begun): Promise<string | undefined> {
+export async function openWarning({ loopback, config, dataDir }: StartedServer): Promise<string | undefined> {
   const { controlPlane, auth } = config.config
   if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined
   const setting =
     auth.mode === 'disabled'
       ? 'auth.mode: apiKey and anonymousPolicy: reject'
       : 'auth.anonymousPolicy: reject'
-  return `${anyone(loopback)} may read and change everything in ${dataDir} without a credential; ${setting} asks for one`
+  return `${anyone(loopback)} can read and change everything in ${dataDir} without a credential; to require one, set ${setting}`
 }

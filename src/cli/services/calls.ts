@@ -1,10 +1,9 @@
-import { type Client, everything } from '../../client/client.ts'
-import { limits } from '../../contract/limits.ts'
+import { type Client, collect } from '../../client/client.ts'
 import type { Route } from '../../contract/route.ts'
 import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
-import { type Kind, pick, type Resolving } from '../find/resolve.ts'
+import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
 import { isId } from '../id.ts'
-import { kinds, type Service, type ServiceType, serviceTypes } from './kinds.ts'
+import { type Service, type ServiceType, serviceKinds, serviceTypes } from './kinds.ts'
 
 type Fields = Readonly<Record<string, unknown>>
 
@@ -16,14 +15,14 @@ export class ServiceCalls {
   ) {}
 
   async *list(type: ServiceType): AsyncGenerator<Service> {
-    const route: Route = kinds[type].routes.list
-    const request = { params: { workspaceId: this.workspaceId }, query: { limit: limits.pageMax } }
+    const route: Route = serviceKinds[type].routes.list
+    const request = { params: { workspaceId: this.workspaceId } }
     for await (const record of this.client.items(route, request)) yield serviceOf(type, record)
   }
 
   /** Returns at most `limit` services of a type, in the order of the list. */
   async first(type: ServiceType, limit: number, signal: AbortSignal): Promise<Service[]> {
-    const route: Route = kinds[type].routes.list
+    const route: Route = serviceKinds[type].routes.list
     const request = { params: { workspaceId: this.workspaceId }, query: { limit } }
     const { items } = (await this.client.call(route, request, { signal })) as { items: unknown[] }
     return items.map(item => serviceOf(type, item))
@@ -34,11 +33,11 @@ export class ServiceCalls {
   }
 
   create(type: ServiceType, body: Fields): Promise<Service> {
-    return this.call(type, kinds[type].routes.create, undefined, body)
+    return this.call(type, serviceKinds[type].routes.create, undefined, body)
   }
 
   update(service: Service, body: Fields): Promise<Service> {
-    return this.call(service.type, kinds[service.type].routes.update, service.id, body)
+    return this.call(service.type, serviceKinds[service.type].routes.update, service.id, body)
   }
 
   /** Returns why a service cannot be used; null if no problem is known. */
@@ -56,7 +55,9 @@ export class ServiceCalls {
   }
 
   async delete({ type, id }: Service): Promise<void> {
-    await this.client.call<Route>(kinds[type].routes.delete, { params: this.params(type, id) } as object)
+    await this.client.call<Route>(serviceKinds[type].routes.delete, {
+      params: this.params(type, id),
+    } as object)
   }
 
   /**
@@ -65,13 +66,13 @@ export class ServiceCalls {
    * @throws WbError     with the not-found code of the type, when no service matches; suggests a similar name
    * @throws UsageError  when several services match
    */
-  async find(wanted: string, type: ServiceType | undefined, { choose }: Resolving): Promise<Service> {
+  async find(wanted: string, type: ServiceType | undefined, { choose }: ResolveContext): Promise<Service> {
     const types = type ? [type] : serviceTypes
-    const all = await everything(this.listAll(types))
+    const all = await collect(this.listAll(types))
     const named = all.map(row => ({ row, id: row.id, name: row.record.name }))
     const ofIds = named.filter(({ id }) => id === wanted)
     const among = isId(wanted) && ofIds.length > 0 ? ofIds : named
-    return pick(among, wanted, kindOf(type), choose)
+    return pickResource(among, wanted, resourceKindOf(type), choose)
   }
 
   private async call(
@@ -85,15 +86,18 @@ export class ServiceCalls {
   }
 
   private params(type: ServiceType, id: string | undefined): Record<string, string> {
-    return { workspaceId: this.workspaceId, ...(id === undefined ? {} : { [kinds[type].idField]: id }) }
+    return {
+      workspaceId: this.workspaceId,
+      ...(id === undefined ? {} : { [serviceKinds[type].idField]: id }),
+    }
   }
 }
 
-function kindOf(type: ServiceType | undefined): Kind {
+function resourceKindOf(type: ServiceType | undefined): ResourceKind {
   const listed = type === undefined ? '' : ` --type ${type}`
   return {
-    one: type === undefined ? 'service' : kinds[type].one,
-    code: type === undefined ? 'not_found' : kinds[type].notFound,
+    one: type === undefined ? 'service' : serviceKinds[type].one,
+    code: type === undefined ? 'not_found' : serviceKinds[type].notFound,
     list: `wb services list${listed}`,
     create: [`wb services create${listed}`],
   }
@@ -101,5 +105,5 @@ function kindOf(type: ServiceType | undefined): Kind {
 
 function serviceOf(type: ServiceType, answer: unknown): Service {
   const record = answer as Service['record']
-  return { type, id: String(record[kinds[type].idField]), record }
+  return { type, id: String(record[serviceKinds[type].idField]), record }
 }

@@ -1,12 +1,12 @@
 import type { Client } from '../../client/client.ts'
 import { llmModels } from '../../contract/models.ts'
 import { chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
-import { UsageError } from '../faults.ts'
-import type { Named } from '../find/resolve.ts'
-import { kinds, type ServiceType, serviceTypes, typeOfPreset } from './kinds.ts'
+import { UsageError } from '../errors.ts'
+import type { NamedResource } from '../find/resolve.ts'
+import { type ServiceType, serviceKinds, serviceTypes, typeOfPreset } from './kinds.ts'
 
 /** Prompts for missing values. Throws a usage error if the user cannot be prompted. */
-export interface Asker {
+export interface ServicePrompts {
   readonly client: Client
   readonly canAsk: boolean
   want(flag: string, given: string | undefined, question: string): Promise<string>
@@ -14,15 +14,15 @@ export interface Asker {
     flag: string,
     given: string | undefined,
     question: string,
-    choices: () => Promise<readonly Named[]>,
+    choices: () => Promise<readonly NamedResource[]>,
   ): Promise<string>
 }
 
 type Fields = Readonly<Record<string, unknown>>
 
 /** Returns the type that was given, or the type of the preset. */
-export async function typeOf(
-  asker: Asker,
+export async function chooseServiceType(
+  asker: ServicePrompts,
   given: string | undefined,
   preset: string | undefined,
 ): Promise<ServiceType> {
@@ -30,23 +30,23 @@ export async function typeOf(
   if (preset !== undefined && implied === undefined)
     throw new UsageError(
       `there is no preset "${preset}"`,
-      serviceTypes.flatMap(type => Object.keys(kinds[type].presets)),
+      serviceTypes.flatMap(type => Object.keys(serviceKinds[type].presets)),
     )
   if (implied !== undefined && given !== undefined && given !== implied)
     throw new UsageError(`${preset} is a preset of ${implied} services`, [`--type ${implied}`])
-  const choices = async () => serviceTypes.map(type => ({ id: type, name: kinds[type].one }))
+  const choices = async () => serviceTypes.map(type => ({ id: type, name: serviceKinds[type].one }))
   return (await asker.wantOneOf('--type', given ?? implied, 'Which kind?', choices)) as ServiceType
 }
 
 /** Returns the fields of a new service from its preset, flags and prompts. */
-export async function compose(
-  asker: Asker,
+export async function composeService(
+  asker: ServicePrompts,
   type: ServiceType,
   preset: string | undefined,
   given: Fields,
 ): Promise<Fields> {
   const body: Record<string, unknown> = { ...(await presetOf(asker, type, preset, given)), ...given }
-  for (const [field, flag] of Object.entries(kinds[type].required)) {
+  for (const [field, flag] of Object.entries(serviceKinds[type].required)) {
     if (body[field] !== undefined) continue
     const choices = await choicesOf(asker, type, field, body)
     const text = choices
@@ -57,11 +57,11 @@ export async function compose(
   return body
 }
 
-async function presetOf(asker: Asker, type: ServiceType, given: string | undefined, fields: Fields) {
-  const { presets } = kinds[type]
+async function presetOf(asker: ServicePrompts, type: ServiceType, given: string | undefined, fields: Fields) {
+  const { presets } = serviceKinds[type]
   const offered = Object.keys(presets).map(name => ({ id: name, name }))
   const asks = given === undefined && asker.canAsk && offered.length > 0 && Object.keys(fields).length === 0
-  const own = { id: '', name: 'none: fields of its own' }
+  const own = { id: '', name: 'none' }
   const chosen = asks
     ? await asker.wantOneOf('--preset', undefined, 'Which preset?', async () => [...offered, own])
     : given
@@ -70,11 +70,11 @@ async function presetOf(asker: Asker, type: ServiceType, given: string | undefin
 
 /** Returns the values that the runtime supports; undefined if the user has to type one. */
 async function choicesOf(
-  { client, canAsk }: Asker,
+  { client, canAsk }: ServicePrompts,
   type: ServiceType,
   field: string,
   { provider, endpointBaseUrl }: Fields,
-): Promise<readonly Named[] | undefined> {
+): Promise<readonly NamedResource[] | undefined> {
   if (!canAsk || type === 'reranking') return undefined
   if (field === 'provider')
     return (type === 'llm' ? chatProviders : Object.keys(providers)).map(name => ({ id: name, name }))

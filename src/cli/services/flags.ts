@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { samplingFlags } from '../agents/sampling-flags.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import { type ServiceType, serviceTypes } from './kinds.ts'
 
 export const typeFlag = Flags.option({
@@ -35,29 +35,32 @@ const fields: Readonly<Record<string, readonly [field: string, types: readonly S
 
 /** Flags for the fields of services. */
 export const fieldFlags = {
-  description: Flags.string({ summary: 'what it is for' }),
+  description: Flags.string({ summary: 'purpose' }),
   status: Flags.string({
     options: ['active', 'deprecated', 'experimental'],
-    summary: 'whether it is in use',
+    summary: 'lifecycle status',
   }),
   provider: Flags.string({ summary: 'openai, openrouter, ollama, cohere, …' }),
-  model: Flags.string({ summary: "the model, by the provider's name for it" }),
-  dimension: Flags.integer({ min: 1, summary: 'numbers of a vector' }),
+  model: Flags.string({ summary: 'name of the model at the provider' }),
+  dimension: Flags.integer({ min: 1, summary: 'number of dimensions of a vector' }),
   metric: Flags.string({ options: ['cosine', 'dot', 'euclidean'], summary: 'how vectors are compared' }),
-  endpoint: Flags.string({ summary: "where it is [the provider's own]", helpValue: 'URL' }),
-  credential: Flags.string({ summary: 'reference to its key: env:NAME or file:/path', helpValue: 'REF' }),
+  endpoint: Flags.string({ summary: 'base URL [that of the provider]', helpValue: 'URL' }),
+  credential: Flags.string({
+    summary: 'secret reference of its key: env:NAME or file:/path',
+    helpValue: 'REF',
+  }),
   engine: Flags.string({ summary: 'chunker: workbase or langchain_ts' }),
-  strategy: Flags.string({ summary: 'how the chunker cuts: sentence, recursive or line' }),
-  'max-size': Flags.integer({ min: 1, summary: 'characters of a chunk, at most' }),
-  'min-size': Flags.integer({ min: 0, summary: 'characters of a chunk, at least' }),
-  overlap: Flags.integer({ min: 0, summary: 'characters that chunks share' }),
-  'batch-size': Flags.integer({ min: 1, summary: 'texts of a request, at most' }),
-  'max-tokens': Flags.integer({ min: 1, summary: 'tokens of an answer, at most' }),
+  strategy: Flags.string({ summary: 'chunking strategy: sentence, recursive or line' }),
+  'max-size': Flags.integer({ min: 1, summary: 'maximum number of characters in a chunk' }),
+  'min-size': Flags.integer({ min: 0, summary: 'minimum number of characters in a chunk' }),
+  overlap: Flags.integer({ min: 0, summary: 'number of characters that consecutive chunks share' }),
+  'batch-size': Flags.integer({ min: 1, summary: 'maximum number of texts in a request' }),
+  'max-tokens': Flags.integer({ min: 1, summary: 'maximum number of tokens in an answer' }),
   ...samplingFlags,
-  'timeout-ms': Flags.integer({ min: 1, summary: 'milliseconds to wait for an answer' }),
+  'timeout-ms': Flags.integer({ min: 1, summary: 'timeout of a request, in milliseconds' }),
   set: Flags.string({
     multiple: true,
-    summary: 'any other field; VALUE is JSON, else text',
+    summary: 'set another field; VALUE is JSON or text',
     helpValue: 'FIELD=VALUE',
   }),
 }
@@ -69,12 +72,12 @@ type Given = Readonly<Record<string, unknown>>
  *
  * @throws UsageError  when services of the type have no such field
  */
-export function fieldsOf(given: Given, type: ServiceType): Record<string, unknown> {
+export function serviceFieldsFrom(given: Given, type: ServiceType): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const [flag, [field, types]] of Object.entries(fields)) {
     if (given[flag] === undefined) continue
     if (!types.includes(type))
-      throw new UsageError(`--${flag} is for ${types.join(', ')} services, not for ${type}`)
+      throw new UsageError(`--${flag} does not apply to ${type} services, only to ${types.join(', ')}`)
     body[field] = given[flag]
   }
   for (const entry of (given.set ?? []) as string[]) Object.assign(body, assignment(entry))

@@ -19,7 +19,7 @@ export interface Service {
 }
 
 /** Properties of a service type. */
-interface Described {
+interface ServiceKind {
   readonly one: string
   readonly idField: string
   readonly notFound: ErrorCode
@@ -36,7 +36,7 @@ interface Described {
 
 const model = { provider: 'provider', modelName: 'model' }
 
-export const kinds: Readonly<Record<ServiceType, Described>> = {
+export const serviceKinds: Readonly<Record<ServiceType, ServiceKind>> = {
   chunking: {
     one: 'chunking service',
     idField: 'chunkingServiceId',
@@ -73,5 +73,5 @@ export const kinds: Readonly<Record<ServiceType, Described>> = {
 
 /** Returns the type of a preset. */
 export function typeOfPreset(name: string): ServiceType | undefined {
-  return serviceTypes.find(type => name in kinds[type].presets)
+  return serviceTypes.find(type => name in serviceKinds[type].presets)
 }

@@ -1,24 +1,23 @@
 import { join } from 'node:path'
-import { aloneWith } from './lock.ts'
 import { type Profile, runtimeKey } from './profile.ts'
 import { profilesPath, readProfiles, type StoredProfiles } from './profiles.ts'
 import { writeSettings } from './settings-file.ts'
+import { withLock } from './with-lock.ts'
 
 /**
- * Change a file of the settings from what it is now: no other command changes it between the reading and the writing.
+ * Changes a settings file while no other command does. Uses a different lock than the logins, whose lock is
+ * held during requests that may change settings. Cannot be interrupted, because the lock is held only
+ * briefly.
  *
- * The lock is one of its own, as that of the logins is held while a runtime is asked, and what is asked may write here.
- * It is held for so little that no Ctrl-C ends the wait: what is half kept would be worse.
- *
- * @param change  reads the file, and writes it
- * @throws UsageError, Unreachable  see `aloneWith`
+ * @param change  reads and writes the file
+ * @throws UsageError, Unreachable  see `withLock`
  */
 export function changeSettings(settingsDir: string, change: () => void): Promise<void> {
   const lock = { path: join(settingsDir, 'settings.lock'), what: 'the settings' }
-  return aloneWith(lock, new AbortController().signal, async () => change())
+  return withLock(lock, new AbortController().signal, async () => change())
 }
 
-/** Change what is stored of profiles, in one step that no other command comes between. */
+/** Changes the stored profiles atomically. */
 export function changeProfiles(settingsDir: string, change: (stored: StoredProfiles) => void): Promise<void> {
   return changeSettings(settingsDir, () => {
     const stored = readProfiles(settingsDir)
@@ -27,8 +26,8 @@ export function changeProfiles(settingsDir: string, change: (stored: StoredProfi
   })
 }
 
-/** Remember a workspace for the runtime of this profile; `undefined` forgets it. */
-export function useWorkspace(profile: Profile, workspaceId: string | undefined): Promise<void> {
+/** Stores the default workspace for the runtime of a profile; `undefined` removes it. */
+export function setDefaultWorkspace(profile: Profile, workspaceId: string | undefined): Promise<void> {
   return changeProfiles(profile.settingsDir, ({ profiles }) => {
     const stored = profiles[profile.name] ?? { workspaces: {} }
     profiles[profile.name] = stored

@@ -1,17 +1,17 @@
 import { join, resolve } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type Environment, homeFolder, nonEmpty, sessionVariables } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { shellWord } from '../terminal/shell-word.ts'
-import { type AddressFrom, refuseClearText, runtimeAddress } from './address.ts'
+import { type AddressSource, parseRuntimeAddress, refuseClearText } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
-/** Credentials that a person may choose between. */
+/** Kinds of credentials for `--credential`. */
 export type CredentialChoice = 'key' | 'login'
 
-/** What the global flags say; each wins over the environment. */
+/** Values of the global flags, which take precedence over the environment. */
 export interface ProfileFlags {
   profile?: string
   url?: string
@@ -25,53 +25,53 @@ export interface ProfileFlags {
   asOperator?: boolean
 }
 
-/** What the files of the working directory say, where they count; flags and the environment stand over it. */
-export interface FolderSays {
+/** Settings from trusted files of the working directory. Flags and environment take precedence. */
+export interface FolderSettings {
   readonly workspace?: string
   readonly knowledgeBase?: string
   readonly profile?: string
-  /** Absolute, as the others. */
+  /** Absolute path, like `config`. */
   readonly dataDir?: string
   readonly config?: string
 }
 
-/** Where this person's runtime is, and who they are there. */
+/** Resolved settings: runtime, credentials, workspace and folders. */
 export interface Profile {
   readonly name: string
-  /** Who chose the profile. */
+  /** Source of the profile name. */
   readonly nameFrom: '--profile' | 'WB_PROFILE' | '.wb.yaml' | 'wb profiles use'
-  /** Address of a runtime that was named; undefined means the one of the data directory. */
+  /** Address of the runtime; undefined for that of the data directory. */
   readonly url: string | undefined
-  /** Who named it. */
-  readonly urlFrom: AddressFrom | undefined
+  /** Source of the value. */
+  readonly urlFrom: AddressSource | undefined
   /** True with `--local`, which ignores all addresses. */
   readonly local: boolean
-  /** `WB_API_KEY`: sent as a bearer token, unless it was meant for another runtime than the one in use. */
+  /** Value of `WB_API_KEY`; undefined if it was meant for another runtime. */
   readonly apiKey: string | undefined
-  /** What `--credential` says. */
+  /** Value of `--credential`. */
   readonly credential: CredentialChoice | undefined
-  /** The person takes the risk of an unencrypted way. */
+  /** True with `--insecure-http`, which allows unencrypted connections. */
   readonly insecureHttp: boolean
-  /** The person acts as who owns the data directory: in this process, whatever serves it. */
+  /** True with `--as-operator`: requests run in this process, as the owner of the data directory. */
   readonly asOperator: boolean
-  /** Id or name of a workspace, from `--workspace`, `WB_WORKSPACE` or a file of the working directory. */
+  /** ID or name of a workspace, from `--workspace`, `WB_WORKSPACE` or `.wb.yaml`. */
   readonly workspace: string | undefined
-  /** Set where nobody typed it. */
+  /** Source of the workspace; undefined for the flag. */
   readonly workspaceFrom: 'WB_WORKSPACE' | '.wb.yaml' | undefined
-  /** Id or name of the knowledge base that is meant where none is named. */
+  /** ID or name of the default knowledge base, from `.wb.yaml`. */
   readonly knowledgeBase: string | undefined
   readonly dataDir: string
-  /** Who named it. */
+  /** Source of the value. */
   readonly dataDirFrom: '--data-dir' | 'WB_DATA_DIR' | 'working directory' | 'platform'
-  /** Configuration file that was named, or trusted with its folder; none leaves the search to the runtime. */
+  /** Configuration file by source. Without one, the runtime searches for it. */
   readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
   /** Working directory of the command, absolute. */
   readonly cwd: string
-  /** Folder of this person's settings. */
+  /** Folder of the user's settings. */
   readonly settingsDir: string
-  /** Variables that locate the keychain of this person's session. */
+  /** Variables that libraries need to find the keychain. */
   readonly sessionVariables: Environment
-  /** Where a login is kept that is made now. */
+  /** Keychain for new logins; undefined for the default. */
   readonly keychain: KeychainDriver | undefined
   readonly colour: boolean
 }
@@ -79,16 +79,15 @@ export interface Profile {
 const directoryName = 'workbase'
 
 /**
- * The profile in force, from flags, then the environment, then the files of the working directory, then what is stored,
- * then the platform's folders.
+ * Resolves the settings from flags, then the environment, the working directory, the stored profile and the
+ * defaults of the platform.
  *
- * @throws UsageError when an address is not one, a key is none or would travel in the clear, an operator is elsewhere,
- *                    `--local` is combined with another runtime, or no such profile is stored
+ * @throws UsageError  an address or key is invalid or would be sent unencrypted, `--as-operator` or `--local` is combined with another runtime, or the profile does not exist
  */
 export function readProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
-  folder: FolderSays = {},
+  folder: FolderSettings = {},
 ): Profile {
   if (flags.local && flags.url) throw localConflict('--url')
   if (flags.local && flags.profile) throw localConflict('--profile')
@@ -127,7 +126,7 @@ function namedProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
   set: Environment,
   settingsDir: string,
-  folder: FolderSays,
+  folder: FolderSettings,
 ) {
   const all = readProfiles(settingsDir)
   const [nameFrom, name]: [Profile['nameFrom'], string] = flags.profile
@@ -142,11 +141,14 @@ function namedProfile(
   return { name, nameFrom, stored } as const
 }
 
-/** The knowledge base of a file is one of the workspace of that file, and of no other that is named. */
+/**
+ * Returns the workspace and knowledge base. The knowledge base of `.wb.yaml` is only used with its
+ * workspace.
+ */
 function namedPlace(
   flags: ProfileFlags,
   set: Environment,
-  folder: FolderSays,
+  folder: FolderSettings,
 ): Pick<Profile, 'workspace' | 'workspaceFrom' | 'knowledgeBase'> {
   const { knowledgeBase } = folder
   if (flags.workspace)
@@ -160,7 +162,7 @@ function namedPlace(
 function namedDataDir(
   flags: ProfileFlags,
   set: Environment,
-  folder: FolderSays,
+  folder: FolderSettings,
   cwd: string,
 ): Pick<Profile, 'dataDir' | 'dataDirFrom'> {
   if (flags.dataDir) return { dataDir: resolve(cwd, flags.dataDir), dataDirFrom: '--data-dir' }
@@ -172,45 +174,50 @@ function namedDataDir(
 /** @throws UsageError  no such keychain */
 function keychainNamed(name: string | undefined): KeychainDriver | undefined {
   if (name === undefined || name === 'keyring' || name === 'keytar' || name === 'file') return name
-  throw new UsageError(`WB_KEYCHAIN is "${name}"; it may be keyring, keytar or file`)
+  throw new UsageError(`WB_KEYCHAIN is "${name}"; it must be keyring, keytar or file`)
 }
 
-/** Returns the address of `--url`, `WB_URL` or the profile, in this order; none with `--local` or `--data-dir`. */
+/**
+ * Returns the address of `--url`, `WB_URL` or the profile, in this order; none with `--local` or `--data-
+ * dir`.
+ */
 function namedUrl(
   flags: ProfileFlags,
   set: Environment,
   stored: string | undefined,
 ): Pick<Profile, 'url' | 'urlFrom'> {
-  if (flags.url) return { url: runtimeAddress(flags.url, '--url'), urlFrom: '--url' }
+  if (flags.url) return { url: parseRuntimeAddress(flags.url, '--url'), urlFrom: '--url' }
   if (flags.local || flags.dataDir) return { url: undefined, urlFrom: undefined }
-  if (set.WB_URL) return { url: runtimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
+  if (set.WB_URL) return { url: parseRuntimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
   return stored && !set.WB_DATA_DIR
     ? { url: stored, urlFrom: 'profile' }
     : { url: undefined, urlFrom: undefined }
 }
 
 /**
- * `WB_API_KEY` belongs to the runtime that `WB_URL` names; without `WB_URL` to whichever is in use.
+ * Returns `WB_API_KEY` if it is meant for this runtime. It belongs to the runtime of `WB_URL` if that is
+ * set, else to any.
  *
  * @see docs/security.md#rule-6
  */
 function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
-  const meant = set.WB_URL && runtimeAddress(set.WB_URL, 'WB_URL')
+  const meant = set.WB_URL && parseRuntimeAddress(set.WB_URL, 'WB_URL')
   const isTyped = flags.url !== undefined || flags.dataDir !== undefined || flags.local
   const elsewhere = meant && meant !== url && isTyped
-  return elsewhere || set.WB_API_KEY === undefined ? undefined : headerToken(set.WB_API_KEY)
+  return elsewhere || set.WB_API_KEY === undefined ? undefined : parseHeaderToken(set.WB_API_KEY)
 }
 
 /**
- * What a header can carry. What is wrong with it is not shown, as it may be most of a secret.
+ * Returns a token without surrounding blanks, after checking that a header can carry it. Messages do not
+ * contain the token.
  *
- * @throws UsageError  it holds blanks, line breaks or other characters that no token has
+ * @throws UsageError  it is empty or contains invalid characters
  */
-export function headerToken(key: string, from = 'WB_API_KEY'): string {
+export function parseHeaderToken(key: string, from = 'WB_API_KEY'): string {
   const token = key.trim()
   if (/^[\x21-\x7e]+$/.test(token)) return token
-  throw new UsageError(`${from} holds ${token === '' ? 'nothing' : 'a character that no key has'}`, [
-    'keys are letters, digits and _: wb_live_…',
+  throw new UsageError(`${from} ${token === '' ? 'is empty' : 'contains an invalid character'}`, [
+    'a key consists of letters, digits and _: wb_live_…',
   ])
 }
 
@@ -228,34 +235,39 @@ function operatorElsewhere({
   dataDir,
 }: Pick<Profile, 'url' | 'urlFrom' | 'dataDir'>): UsageError {
   const name = from === 'profile' ? 'the profile' : from
-  return new UsageError(`--as-operator works on a data directory in this process, and ${name} names ${url}`, [
-    'nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are',
-    from === '--url' ? `leave --url out` : `--data-dir ${shellWord(dataDir)}    is the one of this machine`,
-  ])
+  return new UsageError(
+    `--as-operator works on a data directory of this machine, but ${name} selects ${url}`,
+    [
+      'to authenticate over HTTP, sign in or set WB_API_KEY',
+      from === '--url'
+        ? `leave out --url`
+        : `--data-dir ${shellWord(dataDir)}    selects the one of this machine`,
+    ],
+  )
 }
 
 function dataFolder(set: Environment): string {
-  if (host.platform === 'darwin')
+  if (hostFacts.platform === 'darwin')
     return join(homeFolder(set), 'Library', 'Application Support', directoryName)
-  if (host.platform === 'win32')
+  if (hostFacts.platform === 'win32')
     return join(set.LOCALAPPDATA ?? join(homeFolder(set), 'AppData', 'Local'), directoryName)
   return join(set.XDG_DATA_HOME ?? join(homeFolder(set), '.local', 'share'), directoryName)
 }
 
 function settingsFolder(set: Environment): string {
-  if (host.platform === 'darwin')
+  if (hostFacts.platform === 'darwin')
     return join(homeFolder(set), 'Library', 'Application Support', directoryName)
-  if (host.platform === 'win32')
+  if (hostFacts.platform === 'win32')
     return join(set.APPDATA ?? join(homeFolder(set), 'AppData', 'Roaming'), directoryName)
   return join(set.XDG_CONFIG_HOME ?? join(homeFolder(set), '.config'), directoryName)
 }
 
-/** What is remembered belongs to one runtime: its address, or its data directory. */
+/** Returns the key for settings that belong to one runtime: its address or data directory. */
 export function runtimeKey({ url, dataDir }: Pick<Profile, 'url' | 'dataDir'>): string {
   return url ?? dataDir
 }
 
-/** Id of the workspace that `wb workspaces use` chose for the runtime of this profile. */
+/** Returns the ID of the default workspace, as set by `wb workspaces use`. */
 export function defaultWorkspace(profile: Profile): string | undefined {
   return readProfiles(profile.settingsDir).profiles[profile.name]?.workspaces[runtimeKey(profile)]
 }

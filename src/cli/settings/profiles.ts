@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { UsageError } from '../faults.ts'
-import { nearest } from '../terminal/nearest.ts'
-import { awayLine, bare, readSettings, type Settings } from './settings-file.ts'
+import { UsageError } from '../errors.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
+import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
-/** A runtime that a person works with, under a name. It holds no secret. */
+/** A stored profile: a named runtime. Contains no secrets. */
 export interface StoredProfile {
-  /** Address of the runtime; the one of this machine's data directory when left out. */
+  /** Address of the runtime; undefined for the data directory of this machine. */
   url?: string
-  /** Where its logins are kept; the keychain of this system when left out. */
+  /** Keychain for logins; undefined for the default. */
   keychain?: KeychainDriver
-  /** Id of the workspace that is used unless another is named, by runtime. */
+  /** ID of the default workspace, by runtime. */
   workspaces: Record<string, string>
 }
 
@@ -23,29 +23,31 @@ export interface StoredProfiles {
 
 export const defaultProfile = 'default'
 
-/** What a profile may be named: it is typed, and shown. */
+/** Format of profile names. */
 const nameShape = /^[\w][\w.-]{0,63}$/
 
-/** The file of all profiles. */
+/** Returns the path of the profiles file. */
 export function profilesPath(settingsDir: string): string {
   return join(settingsDir, 'profiles.json')
 }
 
 /**
- * The profiles that are stored; at least the one in use is there.
+ * Reads the stored profiles. The current one always exists.
  *
- * @throws UsageError  the file is there and cannot be read, so that nothing is written over it
+ * @throws UsageError  the file exists but cannot be read; it is not overwritten
  */
 export function readProfiles(settingsDir: string): StoredProfiles {
   const { current = defaultProfile, profiles = {} } = fileOf(profilesPath(settingsDir))
-  const known: StoredProfiles['profiles'] = bare({ [current]: { workspaces: bare({}) } })
+  const known: StoredProfiles['profiles'] = withoutPrototype({
+    [current]: { workspaces: withoutPrototype({}) },
+  })
   for (const [name, stored] of Object.entries(profiles))
-    known[name] = { ...stored, workspaces: bare({ ...stored.workspaces }) }
+    known[name] = { ...stored, workspaces: withoutPrototype({ ...stored.workspaces }) }
   return { current, profiles: known }
 }
 
-/** Uses a profile of this machine from now on, made where there is none. */
-export function homeLine({ profiles }: StoredProfiles): string {
+/** Returns the command that switches to a profile without an address, and creates one if necessary. */
+export function localProfileCommand({ profiles }: StoredProfiles): string {
   const [known] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
   if (known !== undefined) return `wb profiles use ${known}`
   const name = ['here', 'local'].find(free => !profiles[free]) ?? 'this-machine'
@@ -55,7 +57,9 @@ export function homeLine({ profiles }: StoredProfiles): string {
 /** @throws UsageError  a name that could be taken for something else where it is typed */
 export function requireProfileName(name: string): void {
   if (!nameShape.test(name))
-    throw new UsageError(`"${name}" cannot name a profile: letters, digits, ".", "_" and "-", 64 at most`)
+    throw new UsageError(
+      `"${name}" is not a valid profile name: use at most 64 letters, digits, ".", "_" and "-"`,
+    )
 }
 
 /**
@@ -69,7 +73,7 @@ export function requireFreeName({ profiles }: StoredProfiles, name: string, rena
   const taken = names.find(other => other.toLowerCase() === name.toLowerCase())
   if (taken === undefined) return
   const differs = taken === name ? '' : `; ${name} differs from it only in case`
-  throw new UsageError(`there is a profile named ${taken} already${differs}`, [`wb profiles use ${taken}`])
+  throw new UsageError(`a profile named ${taken} already exists${differs}`, [`wb profiles use ${taken}`])
 }
 
 function fileOf(path: string): Partial<StoredProfiles> {
@@ -77,13 +81,13 @@ function fileOf(path: string): Partial<StoredProfiles> {
   if (content === 'none') return {}
   const odd = content === 'broken' ? '' : oddIn(content)
   if (odd === undefined) return content as Partial<StoredProfiles>
-  throw new UsageError(`${path} is no file of profiles${odd && `: see "${odd}" in it`}`, [
-    'mend it, or move it away:',
-    awayLine(path),
+  throw new UsageError(`${path} is not a valid profiles file${odd && `: "${odd}" is invalid`}`, [
+    'fix it, or move it away:',
+    moveAwayCommand(path),
   ])
 }
 
-/** What no command wrote, by its path; undefined where there is nothing such. */
+/** Returns the path of the first invalid value; undefined if the file is valid. */
 function oddIn({ current = '', profiles = {} }: Settings): string | undefined {
   if (typeof current !== 'string') return 'current'
   if (!isObject(profiles)) return 'profiles'
@@ -102,10 +106,10 @@ function isProfile(stored: unknown): boolean {
 export function requireProfile({ profiles }: StoredProfiles, name: string): StoredProfile {
   const stored = profiles[name]
   if (stored) return stored
-  const close = nearest(name, Object.keys(profiles))
+  const close = nearestMatch(name, Object.keys(profiles))
   throw new UsageError(`there is no profile named "${name}"`, [
     ...(close ? [`did you mean ${close}?`] : []),
     'wb profiles list',
-    `wb profiles add ${name} --url URL    makes it`,
+    `wb profiles add ${name} --url URL    creates it`,
   ])
 }

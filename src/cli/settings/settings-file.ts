@@ -1,28 +1,29 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { host } from '../../base/host.ts'
+import { hostFacts } from '../../base/host-facts.ts'
 import { isObject } from '../../base/is-object.ts'
-import { writePrivately } from '../../base/private-file.ts'
-import { UsageError } from '../faults.ts'
-import { shellWord } from '../terminal/shell-word.ts'
+import { writePrivateFile } from '../../base/private-file.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import { UsageError } from '../errors.ts'
 
-/** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
+/** Content of a settings file. It has no prototype, because its keys are user-defined names. */
 export type Settings = Record<string, unknown>
 
 /**
- * A JSON object of the settings folder.
+ * Reads a JSON object from the settings folder.
  *
- * @returns `none` where there is no such file, `broken` where it holds something else
- * @throws UsageError  another user can write it, it is not a regular file, or it cannot be read
+ * @returns `none` if the file does not exist, `broken` if it contains something else
+ * @throws UsageError  other users can write it, it is not a regular file, or it cannot be read
  */
 export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
     refuseOpen(dirname(path))
     refuseOpen(path)
     // Who reads a pipe waits for ever, and hears no signal.
-    if (!statSync(path).isFile()) throw new UsageError(`${path} is not a regular file`, [awayLine(path)])
+    if (!statSync(path).isFile())
+      throw new UsageError(`${path} is not a regular file`, [moveAwayCommand(path)])
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    return isObject(content) ? bare(content) : 'broken'
+    return isObject(content) ? withoutPrototype(content) : 'broken'
   } catch (error) {
     if (error instanceof SyntaxError) return 'broken'
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
@@ -33,38 +34,38 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
   }
 }
 
-/** The line after which a file can be read, or is out of the way. */
+/** Returns the command that makes a file readable, or moves it away. */
 function mending(path: string, code: string): string {
   const folder = dirname(path)
-  if (code === 'ENOTDIR') return awayLine(folder)
-  if (code !== 'EACCES') return awayLine(path)
+  if (code === 'ENOTDIR') return moveAwayCommand(folder)
+  if (code !== 'EACCES') return moveAwayCommand(path)
   try {
-    const isOwn = statSync(path).uid === host.uid
-    return isOwn ? `chmod u+rw ${shellWord(path)}` : awayLine(path)
+    const isOwn = statSync(path).uid === hostFacts.uid
+    return isOwn ? `chmod u+rw ${shellWord(path)}` : moveAwayCommand(path)
   } catch {
     return `chmod u+rwx ${shellWord(folder)}`
   }
 }
 
-/** Keeps what stands there, under another name. */
-export function awayLine(path: string): string {
+/** Returns the command that renames a path. */
+export function moveAwayCommand(path: string): string {
   return `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
 }
 
-/** Write one, in one step, for its owner alone. */
+/** Writes a settings file atomically, readable for its owner only. */
 export function writeSettings(path: string, value: object): void {
-  writePrivately(path, `${JSON.stringify(value, null, 2)}\n`)
+  writePrivateFile(path, `${JSON.stringify(value, null, 2)}\n`)
 }
 
-/** Addresses that credentials are sent to stand there. */
+/** Refuses a path that other users can write, because settings contain addresses that receive credentials. */
 function refuseOpen(path: string): void {
-  if (host.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
-  throw new UsageError(`${path} can be written by others, so that its words are not believed`, [
+  if (hostFacts.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
+  throw new UsageError(`${path} is not used because other users can write it`, [
     `chmod go-w ${shellWord(path)}`,
   ])
 }
 
-/** The same without a prototype. */
-export function bare<T extends object>(value: T): T {
+/** Returns a copy without a prototype. */
+export function withoutPrototype<T extends object>(value: T): T {
   return Object.assign(Object.create(null), value)
 }

@@ -2,8 +2,8 @@ import type { Agent } from '../../contract/agents.ts'
 import type { Attachment } from '../../contract/attachments.ts'
 import type { Conversation } from '../../contract/conversations.ts'
 import type { Fields } from './resources.ts'
-import { wordOf } from './rule-word.ts'
-import { type Names, nameIn, toolWord } from './tool.ts'
+import { formatToolName, lookUpName, type Names } from './tool-name.ts'
+import { formatRule } from './tool-rule.ts'
 
 /** Names of the resources that an agent uses. */
 export interface AgentNames {
@@ -15,7 +15,7 @@ export interface AgentNames {
 
 /** Returns the fields of an agent to show. Deleted resources are shown by ID. */
 export function agentFields(agent: Agent, { llmService, knowledgeBases, servers }: AgentNames): Fields {
-  const toolNames = agent.toolIds.map(id => toolWord(id, servers))
+  const toolNames = agent.toolIds.map(id => formatToolName(id, servers))
   return {
     id: agent.agentId,
     name: agent.name,
@@ -24,8 +24,8 @@ export function agentFields(agent: Agent, { llmService, knowledgeBases, servers 
     'user prompt': agent.userPrompt,
     'LLM service': llmService ?? 'the chat provider of the runtime',
     'knowledge bases': named(agent.knowledgeBaseIds, knowledgeBases) || 'all',
-    tools: toolNames.join(', ') || 'every built-in one',
-    rules: rulesOf(agent, servers) || 'all of them may run',
+    tools: toolNames.join(', ') || 'all built-in tools',
+    rules: rulesOf(agent, servers) || 'all tools are allowed',
     rerank: agent.rerankEnabled ? 'on' : 'off',
     ...samplingShown(agent),
     created: { time: agent.createdAt },
@@ -45,7 +45,7 @@ function samplingShown({ temperature, topP, reasoningEffort, stop }: Agent): Fie
 
 function rulesOf({ toolRules = {} }: Agent, servers: Names): string {
   return Object.entries(toolRules)
-    .map(([id, rule]) => `${toolWord(id, servers)}=${wordOf(rule)}`)
+    .map(([id, rule]) => `${formatToolName(id, servers)}=${formatRule(rule)}`)
     .join(', ')
 }
 
@@ -67,5 +67,5 @@ export function conversationFields(
 }
 
 function named(ids: readonly string[], names: Names): string {
-  return ids.map(id => nameIn(names, id) ?? id).join(', ')
+  return ids.map(id => lookUpName(names, id) ?? id).join(', ')
 }

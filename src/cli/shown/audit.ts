@@ -10,14 +10,14 @@ const kinds = {
 } as const
 
 /** Returns the label or ID of the caller, and its type. */
-export function whoDid({ subject }: Pick<AuditRecord, 'subject'>): string {
+export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string {
   if (!subject) return ''
   const name = subject.label ?? subject.id
   return name === null ? kinds[subject.type] : `${name} (${kinds[subject.type]})`
 }
 
 /** Returns the target of an action, and for a refusal or failure its reason. */
-export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
+export function auditTarget({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
   if (!details) return ''
   const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
   if (outcome !== 'success' && rest.requiredScope) return `needs ${rest.requiredScope}`
@@ -38,14 +38,14 @@ export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outc
 export function auditColumns(everywhere: boolean): Record<string, Column<AuditRecord>> {
   return {
     time: { of: row => row.at, as: 'time' },
-    who: { of: whoDid, as: 'free', least: 17 },
+    who: { of: auditSubject, as: 'free', least: 17 },
     what: { of: row => row.action, least: 18 },
     outcome: {
       of: row => row.outcome,
       least: 7,
       tone: row => (row.outcome === 'success' ? undefined : 'bad'),
     },
-    on: { of: onWhat, as: 'free' },
+    on: { of: auditTarget, as: 'free' },
     workspace: { of: row => row.workspaceId, as: 'free', piped: !everywhere },
     request: { of: row => row.requestId, piped: true },
   }

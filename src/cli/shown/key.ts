@@ -1,6 +1,6 @@
 import type { ApiKey } from '../../contract/keys.ts'
 import { limits } from '../../contract/limits.ts'
-import { keyWords } from '../keys/words.ts'
+import { describeScopes } from '../keys/describe-scopes.ts'
 import type { Column } from '../terminal/output.ts'
 import type { Fields } from './resources.ts'
 import { statusTone } from './status-tone.ts'
@@ -53,7 +53,7 @@ export function keyColumns(all: readonly ApiKey[], nowMs: number): Record<string
 
 /** Returns the fields of a key to show. */
 export function keyFields(key: ApiKey, nowMs: number): Fields {
-  const { may, mayNot } = keyWords(key.scopes)
+  const { may, mayNot } = describeScopes(key.scopes)
   return {
     id: key.keyId,
     prefix: key.prefix,

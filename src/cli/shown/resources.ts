@@ -1,6 +1,6 @@
 import type { Document } from '../../contract/documents.ts'
 import type { KnowledgeFilter } from '../../contract/filters.ts'
-import type { Embedder, KnowledgeBase } from '../../contract/knowledge.ts'
+import type { EmbedderState, KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { count, counted, type Field } from '../terminal/output.ts'
 
@@ -24,7 +24,7 @@ export function workspaceFields(workspace: Workspace): Fields {
 }
 
 /** Returns the fields of a knowledge base to show. */
-export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder }): Fields {
+export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: EmbedderState }): Fields {
   return {
     id: base.knowledgeBaseId,
     name: base.name,
@@ -39,7 +39,7 @@ export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder 
   }
 }
 
-function embedderState({ state, chunks, fittedChunks }: Embedder): string {
+function embedderState({ state, chunks, fittedChunks }: EmbedderState): string {
   if (state === 'ready') return `ready, fitted on ${count(fittedChunks)} of ${counted(chunks, 'chunk')}`
   return `${state}, ${counted(chunks, 'chunk')}`
 }
@@ -58,11 +58,11 @@ export function filterFields(saved: KnowledgeFilter): Fields {
 
 /** Returns the title of a document, else its file name, source ID or ID. */
 export function documentName(document: Document): string {
-  return titleOf(document) || document.sourceFilename || document.sourceDocId || document.documentId
+  return documentTitle(document) || document.sourceFilename || document.sourceDocId || document.documentId
 }
 
 /** Returns the title of a document; undefined if it has none. */
-export function titleOf({ metadata }: Document): string | undefined {
+export function documentTitle({ metadata }: Document): string | undefined {
   return (typeof metadata.title === 'string' && metadata.title.trim()) || undefined
 }
 

@@ -1,20 +1,20 @@
 import type { Clock } from '../../base/clock.ts'
 import { pause } from '../../base/pause.ts'
 import type { Client } from '../../client/client.ts'
-import { notOurs, Unreachable } from '../../client/unreachable.ts'
+import { Unreachable, unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 
-/** A sign-in that waits for a person. */
-export interface Started {
+/** A device sign-in that waits for the user's approval. */
+export interface DeviceSignIn {
   readonly deviceCode: string
-  /** What the person types at the provider. */
+  /** Code that the user enters at the provider. */
   readonly userCode: string
   readonly verificationUri: string
-  /** The same with the code in it. */
+  /** Verification address that includes the code. */
   readonly verificationUriComplete: string | undefined
   readonly intervalMs: number
-  /** When the code ends, in milliseconds since 1970. */
+  /** Expiration of the code, in milliseconds since 1970. */
   readonly expiresAt: number
 }
 
@@ -22,28 +22,31 @@ export interface Polling {
   readonly client: Client
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** The runtime or the provider does not answer, in words; undefined when it does again. */
+  /**
+   * Called with the problem when the runtime or provider does not respond, and with undefined when it
+   * responds again.
+   */
   onTrouble(reason: string | undefined): void
-  /** Stands for time in tests. */
+  /** Replaces the wait in tests. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
-/** Between polls, whatever a runtime says. @see RFC 8628 3.2 */
+/** Bounds and default of the polling interval. @see RFC 8628 section 3.2 */
 const intervalSeconds = { least: 1, usual: 5, most: 60 }
 const lifeSecondsMax = 3_600
-/** Of a code that a person types. */
+/** Maximum length of a user code. */
 const codeCharsMax = 64
 
-/** By how much the interval grows at each `slow_down`. @see RFC 8628 3.5 */
+/** Increase of the polling interval at each `slow_down`, in milliseconds. @see RFC 8628 section 3.5 */
 const slowDownMs = 5_000
 
 /** @throws WbError device_flow_not_supported, device_authorize_failed, identity_provider_unavailable */
-export async function startDeviceLogin(client: Client, clock: Clock): Promise<Started> {
+export async function startDeviceLogin(client: Client, clock: Clock): Promise<DeviceSignIn> {
   const sent = await client.call(auth.deviceAuthorize, {})
   const texts = [sent.device_code, sent.user_code, sent.verification_uri]
   const isSound =
     texts.every(text => typeof text === 'string' && text !== '') && sent.user_code.length <= codeCharsMax
-  if (!isSound || !(sent.expires_in > 0)) throw notOurs('the runtime began a sign-in that cannot be shown')
+  if (!isSound || !(sent.expires_in > 0)) throw unexpectedResponse('the runtime returned an invalid sign-in')
   const seconds = Number.isFinite(sent.interval) ? sent.interval : intervalSeconds.usual
   return {
     deviceCode: sent.device_code,
@@ -56,20 +59,20 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<St
 }
 
 /**
- * Ask until the person has approved or refused, or the code has ended. A runtime or provider that is away meanwhile is
- * asked on.
+ * Polls until the user approves or denies the sign-in, or the code expires. Continues while the runtime or
+ * provider is temporarily unavailable.
  *
- * @throws WbError access_denied, expired_token, and whatever ends the sign-in
- * @see docs/requirements.md#S5.8-01, RFC 8628 3.4, 3.5
+ * @throws WbError access_denied, expired_token, and other errors that end the sign-in
+ * @see docs/requirements.md#S5.8-01, RFC 8628 sections 3.4 and 3.5
  */
-export async function pollForTokens(started: Started, polling: Polling): Promise<DeviceTokens> {
+export async function pollForTokens(started: DeviceSignIn, polling: Polling): Promise<DeviceTokens> {
   const { client, clock, signal, onTrouble, pause: rest = pause } = polling
   let { intervalMs } = started
   for (;;) {
     await rest(intervalMs, signal)
     signal.throwIfAborted()
     if (clock.now() >= started.expiresAt)
-      throw new WbError('expired_token', 'the code has ended before anybody approved it')
+      throw new WbError('expired_token', 'the code expired before you approved the sign-in')
     try {
       const body = { device_code: started.deviceCode }
       const tokens = await client.call(auth.deviceToken, { body }, { signal })
@@ -80,14 +83,14 @@ export async function pollForTokens(started: Started, polling: Polling): Promise
       const answer = error instanceof WbError ? error.code : undefined
       if (answer === 'slow_down') intervalMs += slowDownMs
       if (answer === 'slow_down' || answer === 'authorization_pending') onTrouble(undefined)
-      else if (isPassing(error)) onTrouble((error as Error).message)
+      else if (isTemporary(error)) onTrouble((error as Error).message)
       else throw error
     }
   }
 }
 
-/** What may be otherwise at the next poll. */
-function isPassing(error: unknown): boolean {
+/** Returns true for an error that may not occur at the next poll. */
+function isTemporary(error: unknown): boolean {
   if (error instanceof Unreachable) return true
   return error instanceof WbError && (error.status === 429 || error.status === 503)
 }

@@ -1,4 +1,4 @@
-import { isInTheClear } from '../../base/loopback.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { openLink } from '../connection/browser.ts'
 import { hasBrowser } from '../environment.ts'
 import type { Io } from '../io.ts'
@@ -6,26 +6,26 @@ import { clipboard } from '../terminal/clipboard.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import type { Started } from './device-login.ts'
-import { onEnter } from './enter-key.ts'
+import type { DeviceSignIn } from './device-login.ts'
+import { listenForEnter } from './enter-key.ts'
 
 export interface DeviceScreenParts {
   readonly output: Output
   readonly progress: Progress
   readonly io: Io
-  /** Somebody can press Enter. */
+  /** True if stdin is a terminal. */
   readonly canAsk: boolean
 }
 
 const everyMs = 1_000
 
-/** What a person sees while a sign-in waits for them: where to go, what to type there, and how much time is left. */
+/** Instructions during a device sign-in: address, code, and remaining time. */
 export class DeviceScreen {
   #trouble: string | undefined
   #stops: (() => void)[] = []
 
   constructor(
-    private readonly started: Started,
+    private readonly started: DeviceSignIn,
     private readonly parts: DeviceScreenParts,
   ) {}
 
@@ -41,7 +41,7 @@ export class DeviceScreen {
     this.#count()
   }
 
-  /** Said in the moving line until it is over. */
+  /** Shows a problem in the progress line; undefined removes it. */
   trouble(reason: string | undefined): void {
     this.#trouble = reason
   }
@@ -51,14 +51,14 @@ export class DeviceScreen {
     this.parts.progress.end()
   }
 
-  /** Enter does what can be done here. */
+  /** Lets the user press Enter to copy the code and open the browser, as far as both are possible. */
   #offer(): void {
     const { output, io } = this.parts
     const [copy, url] = [clipboard(io), hasBrowser(io.env) ? this.#link() : undefined]
-    const offered = [copy && 'copies the code', url && 'opens the browser'].filter(Boolean)
-    if (offered.length > 0) output.warn(`  Enter ${offered.join(' and ')}`)
+    const offered = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
+    if (offered.length > 0) output.warn(`  Press Enter to ${offered.join(' and ')}`)
     // What is typed here without need would else stand in the screen, and in the next line of the shell.
-    this.#stops.push(onEnter(io, () => void this.#act(copy, url)))
+    this.#stops.push(listenForEnter(io, () => void this.#act(copy, url)))
   }
 
   async #act(copy: ReturnType<typeof clipboard>, url: string | undefined): Promise<void> {
@@ -66,22 +66,22 @@ export class DeviceScreen {
     const tell = (line: string) => progress.above(() => output.warn(line))
     try {
       await copy?.(plainLine(this.started.userCode))
-      if (copy) tell('  ✓ the code is in the clipboard')
+      if (copy) tell('  ✓ copied the code to the clipboard')
     } catch (error) {
       tell(`  ! the code was not copied: ${(error as Error).message}`)
     }
     if (url === undefined) return
-    tell((await openLink(url, io)) ? '  ✓ a browser was asked to open it' : '  ! no browser was found')
+    tell((await openLink(url, io)) ? '  ✓ opened the browser' : '  ! no browser was found')
   }
 
   /**
-   * The page, with the code in it where the provider gives such a link to the page that is shown. One that would be
-   * asked for unencrypted on another machine is left to the person.
+   * Returns the address to open. Includes the code if the provider's link has the same origin. Returns
+   * undefined for an unencrypted address of another machine.
    */
   #link(): string | undefined {
     const { verificationUriComplete: complete, verificationUri } = this.started
     const shown = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
-    if (!shown || !/^https?:$/.test(shown.protocol) || isInTheClear(shown)) return undefined
+    if (!shown || !/^https?:$/.test(shown.protocol) || isUnencryptedRemote(shown)) return undefined
     const isSame =
       complete !== undefined && URL.canParse(complete) && new URL(complete).origin === shown.origin
     return isSame ? complete : verificationUri
@@ -97,8 +97,8 @@ export class DeviceScreen {
       const left = timeLeft(this.started.expiresAt - clock.now())
       progress.spin(
         this.#trouble === undefined
-          ? `waiting for you there, ${left} left`
-          : `${plainLine(this.#trouble)}; asking again, ${left} left`,
+          ? `waiting for your approval, ${left} left`
+          : `${plainLine(this.#trouble)}; trying again, ${left} left`,
       )
       cancel = clock.after(everyMs, draw)
     }
@@ -107,7 +107,7 @@ export class DeviceScreen {
   }
 }
 
-/** Minutes and seconds. */
+/** Formats a time as minutes and seconds. */
 function timeLeft(ms: number): string {
   const seconds = Math.max(0, Math.ceil(ms / 1_000))
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`

@@ -4,11 +4,11 @@ const enter = /[\r\n]/
 const controlC = '\x03'
 
 /**
- * Listen for Enter in a terminal, with nothing that is typed shown.
+ * Calls `act` when the user presses Enter, and hides other input.
  *
- * @returns a function that stops, and leaves the terminal as it was
+ * @returns a function that stops listening and restores the terminal
  */
-export function onEnter(
+export function listenForEnter(
   { stdin: input, signals }: Pick<Io, 'stdin' | 'signals'>,
   act: () => void,
 ): () => void {

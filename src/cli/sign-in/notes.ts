@@ -2,87 +2,87 @@ import type { Me } from '../../contract/auth.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
-import type { Candidate } from '../credentials/credential.ts'
-import type { Tokens } from '../credentials/kept-tokens.ts'
+import type { Credential } from '../credentials/credential.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
+import type { StoredTokens } from '../credentials/token-store.ts'
 import type { Io } from '../io.ts'
-import { profileFlag } from '../settings/login-line.ts'
+import { profileFlag } from '../settings/login-command.ts'
 import { type Profile, readProfile, runtimeKey } from '../settings/profile.ts'
-import { due } from '../terminal/moment.ts'
+import { formatDue } from '../terminal/duration.ts'
 import type { Field } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { mayOf, nameOf, reachOf } from './identity.ts'
+import { callerName, describeWorkspaces, permissionPhrases } from './identity.ts'
 import type { SignedIn } from './sign-in.ts'
 
-/** Who one is now, what one may do, for how long, and what to type next. */
+/** Returns lines for a completed sign-in: identity, permissions, expiration, and a command to try. */
 export async function signedInNotes(
   session: Session,
   { me, tokens, driver }: SignedIn & { driver: KeychainDriver },
   nowMs: number,
 ): Promise<string[]> {
   const { profile } = session
-  const reach = await reachOf(session.bearing(tokens.token), me)
+  const reach = await describeWorkspaces(session.clientWithToken(tokens.token), me)
   return [
-    `  ✓ signed in to ${runtimeKey(profile)} as ${nameOf(me)}`,
-    `    may    ${mayOf(me).join('; ')}, in ${reach}`,
-    ...endLine(endOf(me, tokens), nowMs),
-    `    kept   ${placeOf(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
+    `  ✓ signed in to ${runtimeKey(profile)} as ${callerName(me)}`,
+    `    may    ${permissionPhrases(me).join('; ')}, in ${reach}`,
+    ...endLine(expirationField(me, tokens), nowMs),
+    `    kept   ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
     `  wb kb search "…"${profileFlag(profile)}`,
   ]
 }
 
-/** Nobody is asked who they are there: nothing is kept but the address. */
-export function openNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
+/** Returns lines for a runtime that requires no sign-in. */
+export function noSignInNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
   if (kind === 'process')
     return [
-      '  there is nothing to sign in to: no runtime is named, and none runs here',
-      '  wb login https://…    signs in to one elsewhere',
-      '  wb serve              runs one here',
-      '  wb quickstart         needs neither',
+      '  there is no runtime to sign in to',
+      '  wb login https://…    signs in to a remote runtime',
+      '  wb serve              starts one on this machine',
+      '  wb quickstart         works without a server',
     ]
-  return [`  ${runtimeKey(profile)} asks nobody who they are; there is nothing to sign in to`, '  wb kb list']
+  return [`  ${runtimeKey(profile)} does not require a sign-in`, '  wb kb list']
 }
 
-/** What in the environment leads the next command to another runtime than the one that was signed in to. */
-export function elsewhereNote({ name, url }: Profile, io: Io): string | undefined {
+/** Returns a warning if the environment makes the next command use another runtime. */
+export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undefined {
   const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
-  return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment names another runtime`
+  return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment selects another runtime`
 }
 
 function endLine(end: Field, nowMs: number): string[] {
   if (end === undefined || end === null) return []
-  const words = typeof end === 'object' && 'due' in end ? due(Date.parse(end.due ?? ''), nowMs) : end
+  const words = typeof end === 'object' && 'due' in end ? formatDue(Date.parse(end.due ?? ''), nowMs) : end
   return [`    ends   ${words}`]
 }
 
-/** When what one is known by ends: a moment, or words; undefined where nothing is said of it. */
-export function endOf(me: Ends | null, tokens: Tokens | undefined): Field {
-  if (tokens?.refreshToken !== undefined) return 'when you log out, or the identity provider ends it'
-  const due = endingAt(me, tokens)
+/** Returns the expiration of an identity to show: a time or a description; undefined if unknown. */
+export function expirationField(me: Ends | null, tokens: StoredTokens | undefined): Field {
+  if (tokens?.refreshToken !== undefined) return 'when you sign out, or the identity provider ends it'
+  const due = expirationTime(me, tokens)
   return due === null ? 'when it is revoked' : due && { due }
 }
 
 type Ends = Pick<Me, 'expiresAt' | 'keyExpiresAt'>
 
-/** The moment, ISO-8601 in UTC; null for a key that never ends, undefined where nothing is said of it. */
-export function endingAt(me: Ends | null, tokens: Tokens | undefined): string | null | undefined {
+/** Returns the expiration in ISO 8601; null for a key that does not expire, undefined if unknown. */
+export function expirationTime(me: Ends | null, tokens: StoredTokens | undefined): string | null | undefined {
   if (me?.keyExpiresAt !== undefined) return me.keyExpiresAt
   const ms = tokens?.expiresAt ?? (me?.expiresAt != null ? me.expiresAt * 1_000 : undefined)
   return ms === undefined ? undefined : new Date(ms).toISOString()
 }
 
-/** A credential without what is secret of it. */
-export function credentialWords(candidate: Candidate): string {
-  const what = candidate.kind === 'key' ? 'an API key' : 'a token of the identity provider'
+/** Describes a credential without its secret. */
+export function describeCredential(candidate: Credential): string {
+  const what = candidate.kind === 'key' ? 'an API key' : 'an access token'
   return candidate.from === 'WB_API_KEY'
     ? `${what} in WB_API_KEY`
-    : `${what} that wb login stored for ${plainLine(candidate.login.who)}`
+    : `${what} stored by wb login for ${plainLine(candidate.login.who)}`
 }
 
-/** Where a driver keeps secrets, in words. */
-export function placeOf(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
+/** Describes the location of a keychain. */
+export function keychainLocation(driver: KeychainDriver, profile: Pick<Profile, 'settingsDir'>): string {
   return driver === 'file'
-    ? `in ${credentialsFolder(profile)}, which you alone can read`
+    ? `in ${credentialsFolder(profile)}, which only you can read`
     : `in the keychain of this system (${driver})`
 }

@@ -1,64 +1,64 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
-import { signInLine } from '../command/signing-in.ts'
+import { browserSignInHint } from '../command/sign-in-hints.ts'
+import type { AuthMethods } from '../connection/auth-methods.ts'
 import type { Session } from '../connection/session.ts'
-import type { WaysSaid } from '../connection/ways-in.ts'
-import { kindOf } from '../credentials/credential.ts'
-import { type Tokens, tokensOf } from '../credentials/kept-tokens.ts'
+import { credentialKind } from '../credentials/credential.ts'
+import { parseTokens, type StoredTokens } from '../credentials/token-store.ts'
 import { isCi } from '../environment.ts'
-import { UsageError } from '../faults.ts'
-import { loginLine } from '../settings/login-line.ts'
-import { headerToken, runtimeKey } from '../settings/profile.ts'
+import { UsageError } from '../errors.ts'
+import { loginCommand } from '../settings/login-command.ts'
+import { parseHeaderToken, runtimeKey } from '../settings/profile.ts'
 import { pollForTokens, startDeviceLogin } from './device-login.ts'
 import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
-import { askMe } from './identity.ts'
+import { fetchIdentity } from './identity.ts'
 
-/** Tokens that the runtime has accepted, and whose they are. */
+/** Tokens that the runtime has accepted, and their identity. */
 export interface SignedIn {
-  readonly kind: ReturnType<typeof kindOf>
-  readonly tokens: Tokens
+  readonly kind: ReturnType<typeof credentialKind>
+  readonly tokens: StoredTokens
   readonly me: Me
 }
 
-/** How a person can be asked, and what they gave already. */
-export interface SignInWays {
-  /** Gives the token that the person has. */
+/** Sources of a credential. */
+export interface SignInOptions {
+  /** Reads a token that the user has; undefined for an interactive sign-in. */
   readonly given: (() => Promise<string>) | undefined
-  /** Undefined where nobody is there to answer. */
+  /** Prompts for an API key; undefined if there is no terminal. */
   readonly askKey: (() => Promise<string>) | undefined
   readonly screen: DeviceScreenParts & { signal: AbortSignal }
 }
 
 /**
- * Sign in as the runtime wants it and the place allows it.
+ * Signs in with the method that the runtime supports.
  *
- * @throws UsageError  nobody is there who could
+ * @throws UsageError  no supported method is possible here
  */
 export async function signIn(
   session: Session,
-  { modes, loginPath }: WaysSaid,
-  { given, askKey, screen }: SignInWays,
+  { modes, loginPath }: AuthMethods,
+  { given, askKey, screen }: SignInOptions,
 ): Promise<SignedIn> {
   const { profile } = session
-  const line = `${loginLine(profile)} --with-token < KEY_FILE`
-  if (given) return byToken(session, await given(), 'what was given')
-  if (isCi(screen.io.env)) throw new UsageError('nobody is here to sign in (CI is set)', [line])
+  const line = `${loginCommand(profile)} --with-token < KEY_FILE`
+  if (given) return signInByToken(session, await given(), 'the token')
+  if (isCi(screen.io.env)) throw new UsageError('browser sign-in is not available in CI (CI is set)', [line])
   if (modes.device) {
     screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
-    return byDevice(session, screen)
+    return signInByDevice(session, screen)
   }
   if (!modes.apiKey)
-    throw new UsageError('this runtime signs in browsers, and no command line', [
-      signInLine(profile.url, loginPath),
+    throw new UsageError('this runtime supports browser sign-in only', [
+      browserSignInHint(profile.url, loginPath),
       line,
     ])
-  if (!askKey) throw new UsageError('nobody is here to type a key', [line])
-  return byToken(session, await askKey(), 'the key')
+  if (!askKey) throw new UsageError('there is no terminal to type a key in', [line])
+  return signInByToken(session, await askKey(), 'the key')
 }
 
-/** Through a browser on any device. */
-async function byDevice(
+/** Signs in with a browser on any device. */
+async function signInByDevice(
   session: Session,
   screen: DeviceScreenParts & { signal: AbortSignal },
 ): Promise<SignedIn> {
@@ -66,20 +66,20 @@ async function byDevice(
     io: { clock },
     signal,
   } = screen
-  const started = await startDeviceLogin(session.stranger, clock)
+  const started = await startDeviceLogin(session.anonymousClient, clock)
   const shown = new DeviceScreen(started, screen)
   shown.show()
   try {
     const polling = {
-      client: session.stranger,
+      client: session.anonymousClient,
       clock,
       signal,
       onTrouble: (why?: string) => shown.trouble(why),
     }
-    const tokens = tokensOf(await pollForTokens(started, polling), clock.now())
-    return { kind: 'login', tokens, me: await askMe(session.bearing(tokens.token)) }
+    const tokens = parseTokens(await pollForTokens(started, polling), clock.now())
+    return { kind: 'login', tokens, me: await fetchIdentity(session.clientWithToken(tokens.token)) }
   } catch (error) {
-    throw isOver(error) ? asEnded(error, loginLine(session.profile)) : error
+    throw isOver(error) ? asEnded(error, loginCommand(session.profile)) : error
   } finally {
     shown.end()
   }
@@ -89,34 +89,37 @@ function isOver(error: unknown): error is WbError {
   return error instanceof WbError && ['access_denied', 'expired_token', 'invalid_grant'].includes(error.code)
 }
 
-/** The same, with the line that starts it again. */
+/** Adds the command that signs in again to an error. */
 function asEnded({ code, message, facts }: WbError, next: string): WbError {
   return new WbError(code, message, { ...facts, next: [next] })
 }
 
 /**
- * With a token that somebody has.
+ * Signs in with a given token.
  *
- * @throws UsageError  no token at all
+ * @throws UsageError  the token is malformed
  * @throws WbError unauthorized  the runtime does not accept it
  */
-async function byToken(session: Session, text: string, from: string): Promise<SignedIn> {
-  const token = headerToken(text, from)
-  const me = await askMe(session.bearing(token)).catch(error => {
+async function signInByToken(session: Session, text: string, from: string): Promise<SignedIn> {
+  const token = parseHeaderToken(text, from)
+  const me = await fetchIdentity(session.clientWithToken(token)).catch(error => {
     throw error instanceof WbError && error.code === 'unauthorized' ? notAccepted(error, session) : error
   })
   const expiresAt = me.expiresAt === null ? undefined : me.expiresAt * 1_000
-  return { kind: kindOf(token), tokens: { token, ...(expiresAt !== undefined && { expiresAt }) }, me }
+  return { kind: credentialKind(token), tokens: { token, ...(expiresAt !== undefined && { expiresAt }) }, me }
 }
 
 function notAccepted({ facts, message }: WbError, { profile }: Session): WbError {
-  const next = [loginLine(profile, ' --with-token < KEY_FILE')]
+  const next = [loginCommand(profile, ' --with-token < KEY_FILE')]
   const { requestId } = facts
-  return new WbError('unauthorized', `the runtime does not accept it: ${message}`, { requestId, next })
+  return new WbError('unauthorized', `the runtime did not accept the credential: ${message}`, {
+    requestId,
+    next,
+  })
 }
 
-/** What is piped in; at a terminal it is asked for, as what is typed there is shown. */
-export function givenToken(
+/** Reads a token from a pipe, or prompts for it in a terminal, without echo. */
+export function readToken(
   stdin: Readable & { isTTY?: boolean },
   signal: AbortSignal,
   ask: (question: string) => Promise<string>,
@@ -129,7 +132,7 @@ async function tokenFrom(stream: Readable, signal: AbortSignal): Promise<string>
   let chars = 0
   for await (const part of addAbortSignal(signal, stream)) {
     chars += part.length
-    if (chars > tokenCharsMax) throw new UsageError('what comes from stdin is too long for a token')
+    if (chars > tokenCharsMax) throw new UsageError('the input is too long for a token')
     parts.push(String(part))
   }
   return parts.join('')

@@ -5,23 +5,20 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { operational } from '../../contract/operational.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
-import type { Tokens } from '../credentials/kept-tokens.ts'
-import { UsageError } from '../faults.ts'
-import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
-import { callerOf } from '../sign-in/identity.ts'
+import type { StoredTokens } from '../credentials/token-store.ts'
+import { UsageError } from '../errors.ts'
+import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
+import { identifyCaller } from '../sign-in/identity.ts'
 import { countItems } from '../terminal/take.ts'
 
 /** Maximum number of documents or jobs to count. The count can run every two seconds. */
 const countedMax = 2_000
 /** Maximum number of knowledge bases whose documents are counted. */
 const basesMax = 20
-
-const page = { limit: limits.pageMax }
 
 /** State of a runtime, and the resources of the caller there. */
 export interface Status {
@@ -51,18 +48,18 @@ export interface Counts {
 }
 
 /** A status, and details for terminal output only. */
-export interface Seen {
+export interface StatusView {
   readonly status: Status
   /** Reason why no workspace is selected, and commands to try. */
   readonly noWorkspace: Pick<UsageError, 'message' | 'next'> | undefined
-  readonly tokens: Tokens | undefined
+  readonly tokens: StoredTokens | undefined
 }
 
 /**
  * @throws WbError      when the runtime refuses
  * @throws Unreachable  when the runtime cannot be reached
  */
-export async function lookAtStatus(session: Session, resolving: Resolving): Promise<Seen> {
+export async function readStatus(session: Session, resolving: ResolveContext): Promise<StatusView> {
   const { client, profile } = session
   const [{ kind, baseUrl }, ready, { version }, you] = await Promise.all([
     session.runtime(),
@@ -93,19 +90,21 @@ export async function lookAtStatus(session: Session, resolving: Resolving): Prom
       you,
     },
     noWorkspace: 'message' in meant ? meant : undefined,
-    tokens: await session.keptTokens?.tokens(),
+    tokens: await session.tokenStore?.tokens(),
   }
 }
 
 /** Returns null without a credential. If one is required, a later call fails. */
 async function whoIs(session: Session): Promise<Me | null> {
-  const caller = await callerOf(session)
+  const caller = await identifyCaller(session)
   if (caller.kind === 'stranger' && session.credential.used) throw caller.refusal
   return caller.kind === 'known' ? caller.me : null
 }
 
 /** Resolves the workspace without a prompt, or returns the reason why none is selected. */
-async function workspaceOf(resolving: Resolving): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
+async function workspaceOf(
+  resolving: ResolveContext,
+): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
   try {
     return await resolveWorkspace({ ...resolving, choose: undefined })
   } catch (error) {
@@ -120,11 +119,11 @@ async function workspaceOf(resolving: Resolving): Promise<Workspace | Pick<Usage
 async function countsOf(client: Client, { workspaceId }: Workspace): Promise<Counts> {
   const params = { workspaceId }
   const bases: string[] = []
-  const listed = client.items(kb.list, { params, query: page })
+  const listed = client.items(kb.list, { params })
   for await (const { knowledgeBaseId } of listed) bases.push(knowledgeBaseId)
   const [held, ofAgents] = await Promise.all([
     documentsOf(client, workspaceId, bases),
-    countItems(client.items(agents.list, { params, query: page })),
+    countItems(client.items(agents.list, { params })),
   ])
   return { knowledgeBases: bases.length, ...held, agents: ofAgents }
 }
@@ -137,7 +136,7 @@ async function documentsOf(
   const held = { documents: 0, chunks: 0 }
   for (const knowledgeBaseId of bases.slice(0, basesMax)) {
     const params = { workspaceId, knowledgeBaseId }
-    for await (const { chunkTotal } of client.items(documents.list, { params, query: page })) {
+    for await (const { chunkTotal } of client.items(documents.list, { params })) {
       if (held.documents === countedMax) return { ...held, complete: false }
       held.documents++
       held.chunks += chunkTotal ?? 0
@@ -149,7 +148,7 @@ async function documentsOf(
 async function jobsOf(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
   const byStatus = { pending: 0, running: 0, succeeded: 0, failed: 0 }
   let seen = 0
-  for await (const { status } of client.items(jobs.list, { params: { workspaceId }, query: page })) {
+  for await (const { status } of client.items(jobs.list, { params: { workspaceId } })) {
     if (seen++ === countedMax) break
     byStatus[status]++
   }

@@ -1,24 +1,27 @@
-import { Interrupted } from '../faults.ts'
+import { Interrupted } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { plainLine } from './terminal-text.ts'
 import { unquotePath } from './unquote-path.ts'
 
-/** What a question needs of the input and output. */
-export type Prompts = Pick<Io, 'stdin' | 'stderr'>
+/** Streams for prompts. */
+export type PromptStreams = Pick<Io, 'stdin' | 'stderr'>
 
-/** Questions to a person, on stderr, as stdout is for the result. The library is loaded with the first one. */
+/**
+ * Loads the prompt library at the first prompt. Prompts are written to stderr, because stdout is for the
+ * result.
+ */
 async function prompts() {
   return import('@inquirer/prompts')
 }
 
-function context({ stdin, stderr }: Prompts, signal: AbortSignal) {
+function context({ stdin, stderr }: PromptStreams, signal: AbortSignal) {
   return { input: stdin, output: stderr, signal }
 }
 
-/** What the library throws at a Ctrl-C that is typed, and where the signal of a question aborts. */
+/** Names of the library's errors for Ctrl-C and an aborted signal. */
 const unanswered = new Set(['ExitPromptError', 'AbortPromptError'])
 
-/** @throws Interrupted when the person presses Ctrl-C instead, or the process is asked to end */
+/** Returns the answer to a prompt. @throws Interrupted  the user pressed Ctrl-C, or the signal was aborted */
 async function answered<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
@@ -29,7 +32,7 @@ async function answered<T>(asked: Promise<T>): Promise<T> {
 }
 
 export async function choose(
-  io: Prompts,
+  io: PromptStreams,
   question: string,
   choices: readonly { id: string; name: string }[],
   signal: AbortSignal,
@@ -39,33 +42,37 @@ export async function choose(
   return answered(select({ message: question, choices: offered }, context(io, signal)))
 }
 
-/** Returns a line of text without the blanks around it; an empty one is asked for again. */
-export async function ask(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
+/** Prompts for a line of text, without surrounding blanks. Repeats the prompt if the line is empty. */
+export async function ask(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
   const text = await answered(input({ message: question, validate }, context(io, signal)))
   return text.trim()
 }
 
-/** Returns the path of a file or folder, for example `~/notes`. @see unquotePath */
+/** Prompts for the path of a file or folder, such as `~/notes`. @see unquotePath */
 export async function askPath(
-  io: Prompts & Pick<Io, 'env'>,
+  io: PromptStreams & Pick<Io, 'env'>,
   question: string,
   signal: AbortSignal,
 ): Promise<string> {
   return unquotePath(io.env, await ask(io, question, signal))
 }
 
-/** The same where an answer may be wrong: nothing ticks it off. */
-export async function askToConfirm(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
+/** Prompts for a line that can be wrong, so it is not marked as accepted. */
+export async function askToConfirm(
+  io: PromptStreams,
+  question: string,
+  signal: AbortSignal,
+): Promise<string> {
   const { input } = await prompts()
   const config = { message: question, theme: { prefix: '?' } }
   return answered(input(config, context(io, signal)))
 }
 
-/** @param standard  what Enter alone says */
-export async function agree(
-  io: Prompts,
+/** Asks a yes-or-no question. @param standard  answer of Enter alone */
+export async function askYesNo(
+  io: PromptStreams,
   question: string,
   signal: AbortSignal,
   standard = true,
@@ -74,8 +81,8 @@ export async function agree(
   return answered(confirm({ message: question, default: standard }, context(io, signal)))
 }
 
-/** A line that is not shown while it is typed. */
-export async function askSecret(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
+/** Prompts for a line without showing it. */
+export async function askSecret(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { password } = await prompts()
   const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
   return answered(password(config, context(io, signal)))

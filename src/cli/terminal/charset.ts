@@ -1,6 +1,6 @@
 import type { Sink } from './output.ts'
 
-/** Signs of ours, each as one of ASCII, so that what is aligned stays so. */
+/** Symbols of the command line and their ASCII replacements of the same width. */
 const signs: Readonly<Record<string, string>> = {
   '✓': '+',
   '✗': 'x',
@@ -33,7 +33,9 @@ const signs: Readonly<Record<string, string>> = {
 const beyondAscii = /[^\x00-\x7f]/gu
 const braille = /[\u2800-\u28ff]/u
 
-/** A terminal that takes ASCII alone: our signs have others there, and what else there is becomes a question mark. */
+/**
+ * Returns a sink for an ASCII terminal. Known symbols are replaced; other characters become question marks.
+ */
 export function asciiSink(stream: Sink): Sink {
   return {
     isTTY: stream.isTTY,

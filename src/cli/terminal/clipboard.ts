@@ -1,13 +1,9 @@
 import { clipboardCommand, terminalClipboard } from '../environment.ts'
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
 import { count } from './output.ts'
 
-/**
- * Returns a function that copies a text with the clipboard program of this machine; undefined if there is none.
- *
- * The returned function throws an Error if the program fails, see {@link Io.copyWith}.
- */
+/** Returns a function that copies a text with the clipboard program of this machine, or undefined. */
 export function clipboard(io: Pick<Io, 'env' | 'copyWith'>): ((text: string) => Promise<void>) | undefined {
   const command = clipboardCommand(io.env)
   return command && (text => io.copyWith(command, text))

@@ -1,21 +1,24 @@
-import { UsageError } from '../faults.ts'
+import { UsageError } from '../errors.ts'
 import type { Signals } from '../io.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 
-/** What a jq expression makes of a value: none, one or several. */
-export type Filter = (value: unknown) => unknown[]
+/** Applies a jq expression to a value, and returns its results. */
+export type JqFilter = (value: unknown) => unknown[]
 
-/** Cells of a message: an expression may fail with all that it was given. */
+/** Maximum width of a jq message, which can contain the whole input. */
 const complaintMax = 200
 const example = "wb kb list --jq '.[].name'"
 
 /**
- * The filter of `--jq`. The expression is compiled here, so that a wrong one is told before anything is done.
+ * Compiles the expression of `--jq`, so that errors are reported before the command does anything.
  *
- * @throws UsageError  jq refuses the expression, here or for a value: in jq's own words
+ * @throws UsageError  jq rejects the expression, now or for a value
  * @see https://jqlang.org/manual
  */
-export async function jqFilter(expression: string, signals: Pick<Signals, 'withDefaults'>): Promise<Filter> {
+export async function jqFilter(
+  expression: string,
+  signals: Pick<Signals, 'withDefaults'>,
+): Promise<JqFilter> {
   const { loadJq } = await import('jq-wasm')
   const jq = await loadJq()
   const run = (json: string): unknown[] => {
@@ -30,24 +33,20 @@ export async function jqFilter(expression: string, signals: Pick<Signals, 'withD
   return value => run(JSON.stringify(value) ?? 'null')
 }
 
-/**
- * Runs jq, which prints nothing past its own stderr.
- *
- * @throws UsageError  jq broke down, as it does where its memory or its stack is full
- */
+/** Runs jq without its output to the console. @throws UsageError  jq ran out of memory or stack */
 function quietly<T>(run: () => T): T {
   const { error: print } = console
   console.error = () => {}
   try {
     return run()
   } catch {
-    throw new UsageError('--jq: the expression takes more memory than jq has', [example])
+    throw new UsageError('--jq: the expression needs too much memory', [example])
   } finally {
     console.error = print
   }
 }
 
-/** The line of jq's that says what is wrong, without the places that only jq knows. */
+/** Returns jq's error message without positions in its own code. */
 function complaint(stderr: string): string {
   const lines = stderr.split('\n')
   const line = lines.find(text => /^jq: (?:\w+ )?error\b/.test(text)) ?? lines[0] ?? ''

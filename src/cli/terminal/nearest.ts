@@ -1,7 +1,10 @@
 import { editDistance } from '../../base/edit-distance.ts'
 
-/** The candidate that was probably meant: at most a third of the letters of the longer differ. */
-export function nearest(word: string, candidates: readonly string[]): string | undefined {
+/**
+ * Returns the candidate with the fewest differences; undefined if more than a third of the characters
+ * differ.
+ */
+export function nearestMatch(word: string, candidates: readonly string[]): string | undefined {
   const ranked = candidates
     .map(candidate => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
     .filter(

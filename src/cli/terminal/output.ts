@@ -1,5 +1,5 @@
-import type { Filter } from './jq.ts'
-import { ago, clockTime, due } from './moment.ts'
+import { formatAgo, formatDue, formatTimeOfDay } from './duration.ts'
+import type { JqFilter } from './jq.ts'
 import type { Style } from './style.ts'
 import { type StatusTone, styleFor } from './style.ts'
 import {
@@ -14,7 +14,7 @@ import {
 } from './terminal-text.ts'
 import { wrapLine, wrapWords } from './wrap.ts'
 
-/** A stream of a terminal or a pipe. */
+/** A stream to a terminal or a pipe. */
 export interface Sink {
   write(text: string): unknown
   readonly isTTY?: boolean
@@ -25,30 +25,30 @@ export interface OutputOptions {
   stdout: Sink
   stderr: Sink
   json: boolean
-  /** Of `--jq`: what it makes of an object is printed instead of it, and `json` counts as true. */
-  filter?: Filter
+  /** Filter of `--jq`. With a filter, `json` counts as true. */
+  filter?: JqFilter
   quiet: boolean
   colour: boolean
-  /** Flags that a line to type next repeats, after a blank. */
-  again?: string
+  /** Flags to add to suggested commands, with a leading space. */
+  contextFlags?: string
   now: () => number
 }
 
-/** A value of a table. Times are ISO-8601. */
+/** A value of a table. Times are in ISO 8601. */
 export type Cell = string | number | boolean | null | undefined
 
-/** A field of one thing: a value, a time that has passed, or one that is mostly still to come. */
+/** A field to show: a value, a past time, or a future time. */
 export type Field = Cell | { time: string | null } | { due: string | null }
 
-/** One column: how its cells are got, and how a terminal shows them. */
+/** A column of a table. */
 export interface Column<T> {
   of(row: T): Cell
   /**
-   * `free` text gives way when the line is too long; a `time` is told relative to now, and a `due` one is mostly still
-   * to come. Default: `text`.
+   * `free` text is truncated if a line is too long; a `time` (past) or `due` (future) is shown relative to
+   * now. Default: `text`.
    */
   as?: 'text' | 'free' | 'time' | 'due' | 'count'
-  /** Cells that it takes at least in a row that is shown alone. */
+  /** Minimum width in a row that is shown alone, in cells. */
   least?: number
   /** Color of the cell, if it has a meaning. */
   tone?(row: T): StatusTone | undefined
@@ -57,25 +57,25 @@ export interface Column<T> {
 }
 
 export interface List<T> {
-  /** By heading. In a pipe the columns are tab-separated, without headings. */
+  /** Columns by heading. In a pipe, columns are separated by tabs and have no headings. */
   columns: Record<string, Column<T>>
-  /** What stands on stderr when there is nothing: the fact, then the line to type. */
+  /** Lines for stderr if there are no rows: the fact, then a command to type. */
   empty: readonly string[]
-  /** Of how many the rows are; more than the rows when the list was cut. */
+  /** Total number of items, if the rows are not all of them. */
   total?: string
 }
 
 const gap = '  '
 const freeMin = 12
-/** Blanks before what follows the first line of a row that takes several. */
+/** Indentation of continuation lines of a row. */
 const rowHang = 4
 const widthDefault = 80
 
-/** The one result on stdout, and everything else on stderr. */
+/** Writes the result of a command to stdout, and all other messages to stderr. */
 export class Output {
   readonly style: Style
   readonly errorStyle: Style
-  /** True when a person reads the result in a terminal. */
+  /** True if the result is shown in a terminal. */
   readonly interactive: boolean
   readonly json: boolean
 
@@ -86,38 +86,39 @@ export class Output {
     this.errorStyle = styleFor(options.colour && options.stderr.isTTY === true)
   }
 
-  /** True when `--jq` makes something else of what is printed. */
+  /** True with `--jq`. */
   get filters(): boolean {
     return this.options.filter !== undefined
   }
 
-  /** Columns of the terminal; a pipe has no end. */
+  /** Width of the terminal; infinite for a pipe. */
   get width(): number {
     return this.options.stdout.isTTY
       ? (this.options.stdout.columns ?? widthDefault)
       : Number.POSITIVE_INFINITY
   }
 
-  /** Write to stdout; a pipe gets it as it is. */
+  /** Writes to stdout. A pipe gets the text unchanged. */
   result(text: string): void {
     const shown = this.options.stdout.isTTY ? harmless(text) : text
     this.options.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`)
   }
 
-  /** The API's own object. */
+  /** Writes an object as JSON, as returned by the API. */
   value(value: unknown): void {
     for (const text of this.texts(value, this.options.stdout.isTTY ? 2 : undefined)) this.result(text)
   }
 
-  /** One object of several, on a line of its own. */
+  /** Writes one of several objects as a line of JSON. */
   line(value: unknown): void {
     for (const text of this.texts(value)) this.result(text)
   }
 
   /**
-   * An object as it is printed: its JSON, or what `--jq` makes of it, where a string stands for itself.
+   * Returns the texts to print for an object: its JSON, or the results of `--jq`, whose strings are printed
+   * without quotes.
    *
-   * @throws UsageError  the expression is not for such an object
+   * @throws UsageError  the expression cannot be applied to the object
    */
   texts(value: unknown, indent?: number): string[] {
     const { filter, stdout } = this.options
@@ -126,47 +127,50 @@ export class Output {
     return filter(value).map(made => (typeof made === 'string' ? own(made) : plainJson(made, indent)))
   }
 
-  /** What was made or changed: a line in a terminal, the id alone in a pipe, the object with `--json`. */
+  /**
+   * Reports a created or changed resource: a sentence in a terminal, the ID in a pipe, the object with
+   * `--json`.
+   */
   made(value: unknown, id: string, line: string): void {
     if (this.json) this.value(value)
     else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : plainLine(id))
   }
 
-  /** What is gone: a line beside the result, its id with `--json`. */
+  /** Reports a deleted resource: a message on stderr, the ID with `--json`. */
   deleted(id: string, line: string): void {
     if (this.json) this.value({ deleted: id })
     else this.note(`  ✓ ${line}`)
   }
 
-  /** Say something beside the result; silent with `--quiet`. */
+  /** Writes a message to stderr. Omitted with `--quiet`. */
   note(text: string): void {
     if (!this.options.quiet) this.warn(text)
   }
 
-  /** A line to type next, where this command worked. */
+  /** Suggests a command to run next, with the flags of this command that it needs. */
   next(line: string): void {
-    this.note(`  ${line}${this.again}`)
+    this.note(`  ${line}${this.contextFlags}`)
   }
 
   /** Flags that a line to type next repeats, after a blank; empty where there are none. */
-  get again(): string {
-    return this.options.again ?? ''
+  get contextFlags(): string {
+    return this.options.contextFlags ?? ''
   }
 
-  /** Say what must be known; not silenced. */
+  /** Writes a warning to stderr, also with `--quiet`. */
   warn(text: string): void {
     const { isTTY, columns = widthDefault } = this.options.stderr
     this.trace(isTTY ? wrapWords(text, columns) : text)
   }
 
-  /** Write to stderr, with its lines as they are, and without tokens: what is shown beside a result ends in logs. */
+  /** Writes to stderr without wrapping. Removes tokens, because stderr often ends up in logs. */
   trace(text: string): void {
     this.options.stderr.write(`${withoutTokens(harmless(text))}\n`)
   }
 
   /**
-   * A table in a terminal, tab-separated lines in a pipe, an array with `--json`. A table leaves out columns that hold
-   * nothing; lines of a pipe have them all.
+   * Prints a list: a table without empty columns in a terminal, tab-separated lines with all columns in a
+   * pipe, an array with `--json`.
    */
   list<T>(rows: readonly T[], list: List<T>): void {
     if (this.json) this.value(rows)
@@ -174,7 +178,10 @@ export class Output {
     else this.#rows(rows, list)
   }
 
-  /** One row of a list that goes on: aligned in a terminal, tab-separated in a pipe, a line of JSON with `--json`. */
+  /**
+   * Prints one row of a growing list: aligned in a terminal, tab-separated in a pipe, a line of JSON with
+   * `--json`.
+   */
   row<T>(row: T, columns: Record<string, Column<T>>): void {
     const all = Object.values(columns)
     if (this.json) this.line(row)
@@ -184,7 +191,7 @@ export class Output {
     }
   }
 
-  /** A row that stands alone: cut to a line where that leaves enough of it, else over several lines. */
+  /** Returns the lines of a single row: truncated to one line if enough of it remains, else wrapped. */
   #alone<T>(row: T, all: readonly Column<T>[]): string[] {
     const columns = all.filter(({ piped }) => !piped)
     const texts = columns.map(column => this.#single(column, row))
@@ -211,10 +218,10 @@ export class Output {
       .trimEnd()
   }
 
-  /** A cell of a row that stays while time goes on: a time is that of the clock. */
+  /** Returns the cell of a single row. Times are absolute, because the row stays on the screen. */
   #single<T>(column: Column<T>, row: T): string {
     const cell = column.of(row)
-    return column.as === 'time' && !isEmpty(cell) ? clockTime(String(cell)) : this.#cell(column, row)
+    return column.as === 'time' && !isEmpty(cell) ? formatTimeOfDay(String(cell)) : this.#cell(column, row)
   }
 
   #rows<T>(rows: readonly T[], list: List<T>): void {
@@ -224,13 +231,13 @@ export class Output {
     if (list.total !== undefined) this.note(this.errorStyle.dim(`  ${count(rows.length)} of ${list.total}`))
   }
 
-  /** One thing: its fields below each other in a terminal and in a pipe, the object with `--json`. */
+  /** Prints the fields of an object, one per line; the object with `--json`. */
   fields(value: unknown, fields: Record<string, Field>): void {
     if (this.json) this.value(value)
     else for (const line of this.fieldLines(fields)) this.result(line)
   }
 
-  /** The same as lines, for a place that is written over. */
+  /** Returns the lines of {@link fields}, for a screen that is redrawn. */
   fieldLines(fields: Record<string, Field>): string[] {
     const shown = Object.entries(fields).filter(
       ([, cell]) => cell !== undefined && cell !== null && cell !== '',
@@ -248,7 +255,7 @@ export class Output {
     return wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, hang)
   }
 
-  /** Rows below their headings; below each other, as one thing is shown, where the terminal is too narrow for that. */
+  /** Returns a table with headings, or one field per line if the terminal is too narrow. */
   *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
     const shown = all.filter(([, column]) => !column.piped && rows.some(row => !isEmpty(column.of(row))))
     const [headings, columns] = [shown.map(([heading]) => heading), shown.map(([, column]) => column)]
@@ -281,7 +288,7 @@ export class Output {
     return named ? this.style[named](text) : text
   }
 
-  /** Take what a line is too long from what is then the widest column of free text; false where that is not enough. */
+  /** Shrinks the widest free-text columns until the row fits. Returns false if it cannot fit. */
   #fit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
     const over = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
@@ -303,7 +310,7 @@ export class Output {
 
   #moment(as: 'time' | 'due', iso: string | null): string {
     if (iso === null) return '–'
-    return (as === 'time' ? ago : due)(Date.parse(iso), this.options.now())
+    return (as === 'time' ? formatAgo : formatDue)(Date.parse(iso), this.options.now())
   }
 }
 
@@ -320,12 +327,12 @@ function isEmpty(cell: Cell): cell is null | undefined | '' {
   return cell === null || cell === undefined || cell === ''
 }
 
-/** A whole number with separators: 1,204. */
+/** Formats an integer with separators: 1,204. */
 export function count(value: number): string {
   return value.toLocaleString('en-US')
 }
 
-/** A number of things in words: 1 chunk, 1,204 chunks. */
+/** Formats a number with a noun: 1 chunk, 1,204 chunks. */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
 }

@@ -8,15 +8,15 @@ const barCells = 30
 const spinner = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
 const eraseLine = '\r\x1b[2K'
 
-/** What is going on, in one line of a terminal that vanishes; nothing at all elsewhere. */
+/** A progress line in a terminal, which disappears at the end. */
 export interface Progress {
-  /** Work of unknown size goes on. */
+  /** Shows work of unknown size. */
   spin(label: string): void
-  /** `done` of `total` are finished; `unit` names them in the rate: "docs". Of "bytes", megabytes are shown. */
+  /** Shows a progress bar. `unit` is used in the rate, such as "docs"; "bytes" are shown as megabytes. */
   step(step: { label: string; done: number; total: number; unit?: string }): void
-  /** Write lines that stay, above the moving one. */
+  /** Writes permanent lines above the progress line. */
   above(write: () => void): void
-  /** Remove the line. */
+  /** Removes the progress line. */
   end(): void
 }
 
@@ -25,29 +25,29 @@ interface State {
   done: number
   total: number
   unit: string
-  /** When this label was first shown: the rate is measured from here. */
+  /** Time when this label was first shown, from which the rate is measured. */
   sinceMs: number
 }
 
-/** Progress that shows nothing: in a pipe, in CI, with `--quiet`. */
-export const silent: Progress = { spin() {}, step() {}, above: write => write(), end() {} }
+/** Progress without output: in a pipe, in CI, and with `--quiet`. */
+export const silentProgress: Progress = { spin() {}, step() {}, above: write => write(), end() {} }
 
 /**
- * Progress on a terminal. The line appears once the work has taken 150 ms.
+ * Returns progress on a terminal. The line appears after 150 ms.
  *
- * @param stream  stderr, so that a result on stdout stays whole
+ * @param stream  stderr, so that stdout contains only the result
  */
 export function terminalProgress(stream: Sink, clock: Clock): Progress {
   let state: State | undefined
   let drawn = false
   let cancel: (() => void) | undefined
   let frame = 0
-  /** When each bar began; one may come between the parts of another. */
+  /** Start times by label. Bars can alternate. */
   const began = new Map<string, number>()
 
   function draw(): void {
     if (!state) return
-    stream.write(eraseLine + truncate(lineOf(state, clock.now(), frame++), (stream.columns ?? 80) - 1))
+    stream.write(eraseLine + truncate(progressLine(state, clock.now(), frame++), (stream.columns ?? 80) - 1))
     drawn = true
     cancel = clock.after(frameMs, draw)
   }
@@ -84,8 +84,12 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
   }
 }
 
-/** One line: a spinner, or a bar with count, rate and time left. */
-export function lineOf({ label, done, total, unit, sinceMs }: State, nowMs: number, frame: number): string {
+/** Formats a progress line: a spinner, or a bar with count, rate and time left. */
+export function progressLine(
+  { label, done, total, unit, sinceMs }: State,
+  nowMs: number,
+  frame: number,
+): string {
   if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
   const filled = Math.min(barCells, Math.floor((done / total) * barCells))
   const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)

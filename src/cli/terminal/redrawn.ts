@@ -1,8 +1,8 @@
 import type { Sink } from './output.ts'
 import { displayWidth, plain } from './terminal-text.ts'
 
-/** Lines of a terminal over which the next ones are written. */
-export class Redrawn {
+/** A block of terminal lines that is redrawn in place. */
+export class RedrawnBlock {
   /** Rows from the first line to the cursor. */
   #height = 0
 
@@ -14,7 +14,7 @@ export class Redrawn {
     this.#height = lines.reduce((rows, line) => rows + this.#rows(line), 0)
   }
 
-  /** A word that is wider than the terminal takes several. */
+  /** Returns the rows of a line, which can wrap if it has a wide word. */
   #rows(line: string): number {
     return Math.max(1, Math.ceil(displayWidth(plain(line)) / (this.stream.columns ?? Infinity)))
   }

@@ -8,7 +8,7 @@ export interface Style {
   good(text: string): string
   warning(text: string): string
   bad(text: string): string
-  /** A word that matched a question. */
+  /** A word that matches the question. */
   mark(text: string): string
 }
 
@@ -29,7 +29,11 @@ const colours: Style = {
   mark: sgr(1, 22),
 }
 
-/** @param colour  true for a terminal that shows colours, to someone who wants them */
+/**
+ * Returns the styles of a stream.
+ *
+ * @param colour  true for a terminal that supports colors, unless the user disabled them
+ */
 export function styleFor(colour: boolean): Style {
   return colour ? colours : plainStyle
 }

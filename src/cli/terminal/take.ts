@@ -1,14 +1,13 @@
 import { count } from './output.ts'
 
-/** Items counted beyond those shown; more are "more than". */
+/** Maximum number of items to count beyond those shown. */
 const countedMax = 10_000
 
 /**
- * The first items of a list, and of how many they are when some were left out.
- *
- * The API tells no totals, so that the rest is read and counted, up to a bound.
+ * Returns the first items of a list, and the total if some are left out. The API reports no totals, so the
+ * rest is read and counted up to {@link countedMax}.
  */
-export async function take<T>(
+export async function takeFirst<T>(
   items: AsyncIterable<T> | Iterable<T>,
   limit: number,
 ): Promise<{ rows: T[]; total?: string }> {
@@ -21,8 +20,8 @@ export async function take<T>(
   return seen > limit ? { rows, total: count(seen) } : { rows }
 }
 
-/** How many items a list has, in words, counted up to a bound. */
+/** Counts the items of a list, up to {@link countedMax}. */
 export async function countItems(items: AsyncGenerator<unknown>): Promise<number> {
-  const { total, rows } = await take(items, countedMax)
+  const { total, rows } = await takeFirst(items, countedMax)
   return total === undefined ? rows.length : countedMax
 }

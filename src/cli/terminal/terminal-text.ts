@@ -1,13 +1,17 @@
-/** Escape sequences, whole: CSI, then those that carry a string up to BEL or ST (OSC, DCS, SOS, PM, APC), then short ones. */
+import stringWidth from 'string-width'
+
+/**
+ * Complete escape sequences: CSI, then string sequences up to BEL or ST (OSC, DCS, SOS, PM, APC), then
+ * short ones.
+ */
 const sequences =
   /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?/g
 
-/** Control characters but tab and newline; marks that turn the direction of text around. */
+/** Control characters except tab and newline, and marks that change the text direction. */
 const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
 
 /**
- * Text that came from a server, a document or a model, fit for a terminal: without escape sequences and control
- * characters. Newlines and tabs stay.
+ * Removes escape sequences and control characters from untrusted text. Keeps newlines and tabs.
  *
  * @see docs/security.md#rule-16
  */
@@ -15,44 +19,44 @@ export function plain(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(sequences, '').replace(controls, '')
 }
 
-/** Controls but tab and newline, and what takes no cell, but for what puts a picture together. */
+/** Control characters except tab and newline, and invisible characters except those that combine emoji. */
 const unseen =
   /(?![\t\n])(?!(?<=\p{Extended_Pictographic}\ufe0f?)[\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Text that somebody decides about, fit for a terminal: what `plain` would take out, and what nobody would see, stands
- * escaped, as whoever is given the text reads that too.
+ * Escapes control and invisible characters in text that the user reviews, so that the user sees everything
+ * that a model reads.
  */
 export function revealed(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(unseen, escaped)
 }
 
-/** A character as JSON may write it. */
+/** Escapes a character like JSON does. */
 function escaped(character: string): string {
   const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
   return units.map(unit => `\\u${unit}`).join('')
 }
 
-/** What our own styles are made of: colours and weights, which move nothing and send nothing. */
+/** Color and weight sequences, which are harmless. */
 const styles = /(\x1b\[[0-9;]*m)/
 
-/** Lines of ours with their styles, and no other sequence: the last net, for a place that forgot `plain`. */
+/** Removes all sequences except styles. A safeguard for text that was not passed through `plain`. */
 export function harmless(text: string): string {
   const parts = text.split(styles)
   return parts.map((part, at) => (at % 2 === 1 ? part : plain(part))).join('')
 }
 
-/** Text in which API keys are cut behind their public prefix. */
+/** Truncates API keys after their public prefix. */
 export function withoutTokens(text: string): string {
   return text.replace(/\b(wb_live_[a-z0-9]{12}_)[A-Za-z0-9]+/g, '$1…')
 }
 
-/** Plain text on one line. */
+/** Converts text to one line of plain text. */
 export function plainLine(text: string): string {
   return plain(text).replace(/\s+/g, ' ').trim()
 }
 
-/** JSON of a value in which no control character stands raw, C1 and direction marks included. */
+/** Formats a value as JSON with all control characters escaped, including C1 and direction marks. */
 export function plainJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value, null, indent) ?? 'null').replace(
     /[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
@@ -60,38 +64,28 @@ export function plainJson(value: unknown, indent?: number): string {
   )
 }
 
-/** Code points that take two cells: East Asian wide and full-width ranges, and emoji. @see Unicode TR11 */
-const wide =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{1fa70}-\u{1faff}\u{20000}-\u{3fffd}]/u
-const joining = /\p{M}|\p{Cf}|\p{Variation_Selector}/u
+const asciiLine = /^[\x20-\x7e]*$/
+const segmenter = new Intl.Segmenter()
 
-function cells(character: string): number {
-  if (joining.test(character)) return 0
-  return wide.test(character) ? 2 : 1
-}
-
-/** How many cells a line takes in a terminal. */
+/** Returns the number of terminal cells that a line takes. Styles take none. */
 export function displayWidth(line: string): number {
-  if (/^[\x20-\x7e]*$/.test(line)) return line.length
-  let width = 0
-  for (const character of line) width += cells(character)
-  return width
+  return asciiLine.test(line) ? line.length : stringWidth(line)
 }
 
-/** A line cut to a width, with an ellipsis where something is missing. */
+/** Cuts a line to a width in cells, with an ellipsis where text is missing. */
 export function truncate(line: string, width: number): string {
   if (displayWidth(line) <= width) return line
   let kept = ''
   let used = 1
-  for (const character of line) {
-    used += cells(character)
+  for (const { segment } of segmenter.segment(line)) {
+    used += displayWidth(segment)
     if (used > width) break
-    kept += character
+    kept += segment
   }
   return `${kept}…`
 }
 
-/** A line filled up with blanks to a width, on the right or, for numbers, on the left. */
+/** Pads a line with spaces to a width in cells: on the right, or on the left for numbers. */
 export function pad(line: string, width: number, side: 'left' | 'right' = 'right'): string {
   const blanks = ' '.repeat(Math.max(0, width - displayWidth(line)))
   return side === 'right' ? line + blanks : blanks + line

@@ -1,8 +1,8 @@
 import { type Environment, homeFolder } from '../environment.ts'
 
 /**
- * Returns the path that a person typed or dropped where no shell reads it: without quotes around it, without backslashes
- * before blanks, and with the home folder in place of `~` at its beginning.
+ * Returns a path that was typed or dropped into a prompt: without quotes and escaped spaces, and with `~`
+ * replaced by the home folder.
  */
 export function unquotePath(env: Environment, typed: string): string {
   const quoted = /^(["'])(.+)\1$/.exec(typed)?.[2]

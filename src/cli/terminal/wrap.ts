@@ -1,34 +1,34 @@
-import { displayWidth, plain } from './terminal-text.ts'
+import { displayWidth } from './terminal-text.ts'
 
-/** Cells that a hanging indent leaves to the words at least. */
+/** Minimum width that an indentation leaves for words, in cells. */
 const roomMin = 20
-/** The indent where the one that was asked for leaves less. */
+/** Indentation if the requested one leaves too little space. */
 const shallow = 4
 
 /**
- * A line broken between words, so that no terminal breaks it inside one. A word that is wider than a line stays whole,
- * as it is an id, a path or an address that somebody will copy. Styles take no cells.
+ * Wraps a line between words. Words wider than a line stay whole, because IDs, paths and addresses are
+ * copied. Styles do not count.
  *
- * @param hang  blanks before every line but the first
+ * @param hang  indentation of continuation lines
  */
 export function wrapLine(line: string, width: number, hang: number): string[] {
-  if (cells(line) <= width) return [line]
+  if (displayWidth(line) <= width) return [line]
   const indent = width - hang < roomMin ? Math.min(hang, shallow) : hang
   const lines: string[] = []
   let open = ''
   for (const [word] of line.matchAll(/\s*\S+/g)) {
-    if (open === '' || cells(open + word) <= width) {
+    if (open === '' || displayWidth(open + word) <= width) {
       open += word
       continue
     }
     lines.push(open)
     const bare = word.trimStart()
-    open = ' '.repeat(Math.max(0, Math.min(indent, width - cells(bare)))) + bare
+    open = ' '.repeat(Math.max(0, Math.min(indent, width - displayWidth(bare)))) + bare
   }
   return [...lines, open]
 }
 
-/** Words of a shell command, each with the spaces before it. A quoted text is part of a word. */
+/** Words of a shell command with their leading spaces. A quoted text is part of a word. */
 const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
 
 /**
@@ -36,14 +36,14 @@ const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
  * wider than a line are not broken.
  */
 export function wrapCommandLine(line: string, width: number): string[] {
-  if (cells(line) <= width) return [line]
+  if (displayWidth(line) <= width) return [line]
   const [indent] = /^ */.exec(line)!
   const words = line.match(commandWords) ?? []
   const lines: string[] = []
   let open = ''
   for (const [at, word] of words.entries()) {
     const room = at === words.length - 1 ? width : width - continued.length
-    if (open === '' || cells(open + word) <= room) open += word
+    if (open === '' || displayWidth(open + word) <= room) open += word
     else {
       lines.push(open + continued)
       open = `${indent}  ${word.trimStart()}`
@@ -54,14 +54,10 @@ export function wrapCommandLine(line: string, width: number): string[] {
 
 const continued = ' \\'
 
-function cells(line: string): number {
-  return displayWidth(plain(line))
-}
-
-/** Lines to type are left as they are: a terminal that breaks them still copies them whole. */
+/** Lines with commands, which are not wrapped so that they can be copied. */
 const toType = /^\s*(?:wb|--\S+|kill) /
 
-/** What is said beside a result, in lines of the terminal; what follows a first line stands a step further in. */
+/** Wraps a message to the width of a terminal, with indented continuation lines. */
 export function wrapWords(text: string, width: number): string {
   return text
     .split('\n')

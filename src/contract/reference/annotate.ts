@@ -1,13 +1,13 @@
-import type { OpenApi, Operation, Schema } from '../openapi-types.ts'
-import { examples } from './examples.ts'
-import { fields, parameters } from './fields.ts'
+import type { JsonSchema, OpenApi, OpenApiOperation } from '../openapi-types.ts'
+import { bodyExamples } from './body-examples.ts'
+import { fieldDescriptions, parameterDescriptions } from './field-descriptions.ts'
 import { filterSchema } from './filter-schema.ts'
-import { operations } from './operations.ts'
-import { schemas } from './schemas.ts'
-import { topics } from './topics.ts'
+import { operationDescriptions } from './operation-descriptions.ts'
+import { schemaDescriptions } from './schema-descriptions.ts'
+import { topicTexts } from './topic-texts.ts'
 
 /** Name of the schema that the request bodies of a topic describe. */
-const resources: Readonly<Record<string, string>> = {
+const resourceSchemas: Readonly<Record<string, string>> = {
   workspaces: 'Workspace',
   kb: 'KnowledgeBase',
   documents: 'Document',
@@ -28,30 +28,33 @@ const resources: Readonly<Record<string, string>> = {
 export function annotate(document: OpenApi): void {
   document.components.schemas.Filter = { ...filterSchema }
   for (const [name, schema] of Object.entries(document.components.schemas)) {
-    describe(schema, schemas[name])
+    setDescription(schema, schemaDescriptions[name])
     describeFields(schema, [name])
   }
   for (const operation of Object.values(document.paths).flatMap(path => Object.values(path)))
     annotateOperation(operation)
-  const rank = Object.keys(topics)
+  const rank = Object.keys(topicTexts)
   const rankOf = (name: string) => (rank.includes(name) ? rank.indexOf(name) : rank.length)
   document.tags.sort((a, b) => rankOf(a.name) - rankOf(b.name))
   for (const tag of document.tags) {
-    const { title, description } = topics[tag.name] ?? {}
+    const { title, description } = topicTexts[tag.name] ?? {}
     Object.assign(tag, { ...(title && { 'x-displayName': title, description }) })
   }
 }
 
-function annotateOperation(operation: Operation): void {
+function annotateOperation(operation: OpenApiOperation): void {
   const { operationId, requestBody, responses } = operation
   const topic = operation.tags[0]!
-  describe(operation, operations[operationId])
+  setDescription(operation, operationDescriptions[operationId])
   for (const parameter of operation.parameters)
-    describe(parameter, parameters[`${operationId}.${parameter.name}`] ?? parameters[parameter.name])
-  const owners = [operationId, ...(resources[topic] ? [resources[topic]] : []), topic]
+    setDescription(
+      parameter,
+      parameterDescriptions[`${operationId}.${parameter.name}`] ?? parameterDescriptions[parameter.name],
+    )
+  const owners = [operationId, ...(resourceSchemas[topic] ? [resourceSchemas[topic]] : []), topic]
   for (const content of Object.values(requestBody?.content ?? {})) {
     describeFields(content.schema, owners)
-    if (operationId in examples) content.example = examples[operationId]
+    if (operationId in bodyExamples) content.example = bodyExamples[operationId]
   }
   for (const response of Object.values(responses))
     if ('content' in response)
@@ -59,10 +62,10 @@ function annotateOperation(operation: Operation): void {
 }
 
 /** @param owners  names of the schemas and operations that the schema belongs to, most specific first */
-function describeFields(schema: Schema, owners: readonly string[], parent?: string): void {
+function describeFields(schema: JsonSchema, owners: readonly string[], parent?: string): void {
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const keys = [...(parent ? [`${parent}.${name}`] : []), ...owners.map(owner => `${owner}.${name}`), name]
-    describe(field, fields[keys.find(key => Object.hasOwn(fields, key)) ?? ''])
+    setDescription(field, fieldDescriptions[keys.find(key => Object.hasOwn(fieldDescriptions, key)) ?? ''])
     if (field.$ref) {
       // A schema that refines a named one repeats its keywords.
       delete field.type
@@ -70,24 +73,24 @@ function describeFields(schema: Schema, owners: readonly string[], parent?: stri
     }
     describeFields(field, owners, name)
   }
-  for (const part of partsOf(schema)) describeFields(part, owners, parent)
+  for (const part of subschemasOf(schema)) describeFields(part, owners, parent)
 }
 
 /** Returns the schemas of the elements and alternatives of a schema. */
-export function partsOf({
+export function subschemasOf({
   items,
   additionalProperties,
   contentSchema,
   anyOf = [],
   allOf = [],
-}: Schema): Schema[] {
+}: JsonSchema): JsonSchema[] {
   return [items, additionalProperties, contentSchema]
     .filter(part => typeof part === 'object')
     .concat(anyOf, allOf)
 }
 
 /** Sets a description as a sentence. Schemas describe fields in fragments or sentences. */
-function describe(target: { description?: string }, text: string | undefined): void {
+function setDescription(target: { description?: string }, text: string | undefined): void {
   const own = target.description ?? text
   if (own === undefined) return
   const capitalized = own[0]!.toUpperCase() + own.slice(1)

@@ -1,12 +1,12 @@
-import type { Schema } from '../openapi-types.ts'
+import type { JsonSchema } from '../openapi-types.ts'
 
-const scalar: Schema = { type: ['string', 'number', 'boolean', 'null'] }
-const scalars: Schema = { type: 'array', items: scalar }
-const bound: Schema = { type: ['string', 'number'] }
-const filter: Schema = { $ref: '#/components/schemas/Filter' }
-const filters: Schema = { type: 'array', items: filter }
+const scalar: JsonSchema = { type: ['string', 'number', 'boolean', 'null'] }
+const scalars: JsonSchema = { type: 'array', items: scalar }
+const bound: JsonSchema = { type: ['string', 'number'] }
+const filter: JsonSchema = { $ref: '#/components/schemas/Filter' }
+const filters: JsonSchema = { type: 'array', items: filter }
 
-const comparisons: Schema = {
+const comparisons: JsonSchema = {
   type: 'object',
   description: 'Comparisons of one payload field. All of them must hold.',
   properties: {
@@ -29,7 +29,7 @@ const comparisons: Schema = {
  *
  * @see docs/http.md#filters
  */
-export const filterSchema: Schema = {
+export const filterSchema: JsonSchema = {
   anyOf: [
     {
       type: 'object',

@@ -1,78 +1,78 @@
 import { z } from 'zod'
 import { anyCaller, member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
-import { page, pageQuery } from '../page.ts'
+import { pageOfItems, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
 import {
-  atLeastOne,
-  atLeastZero,
-  flag,
-  json,
-  shared,
-  sharedCreate,
-  sharedPatch,
-  stamps,
-  text,
+  nullableFlag,
+  nullableNonnegative,
+  nullablePositive,
+  nullableText,
+  serviceBody,
+  serviceStamps,
+  sharedServiceCreate,
+  sharedServiceFields,
+  sharedServicePatch,
 } from './fields.ts'
 
 const fields = {
-  ...shared,
+  ...sharedServiceFields,
   engine: z.string().min(1),
-  engineVersion: text,
-  strategy: text,
-  maxChunkSize: atLeastOne,
-  minChunkSize: atLeastZero,
-  chunkUnit: text,
-  overlapSize: atLeastZero,
-  overlapUnit: text,
-  preserveStructure: flag,
-  language: text,
-  readingOrder: text,
-  maxPayloadSizeKb: atLeastOne,
-  enableOcr: flag,
-  extractTables: flag,
-  extractFigures: flag,
+  engineVersion: nullableText,
+  strategy: nullableText,
+  maxChunkSize: nullablePositive,
+  minChunkSize: nullableNonnegative,
+  chunkUnit: nullableText,
+  overlapSize: nullableNonnegative,
+  overlapUnit: nullableText,
+  preserveStructure: nullableFlag,
+  language: nullableText,
+  readingOrder: nullableText,
+  maxPayloadSizeKb: nullablePositive,
+  enableOcr: nullableFlag,
+  extractTables: nullableFlag,
+  extractFigures: nullableFlag,
 }
 const create = {
   ...fields,
-  ...sharedCreate,
-  engineVersion: text.default(null),
-  strategy: text.default(null),
-  maxChunkSize: atLeastOne.default(null),
-  minChunkSize: atLeastZero.default(null),
-  chunkUnit: text.default(null),
-  overlapSize: atLeastZero.default(null),
-  overlapUnit: text.default(null),
-  preserveStructure: flag.default(null),
-  language: text.default(null),
-  readingOrder: text.default(null),
-  maxPayloadSizeKb: atLeastOne.default(null),
-  enableOcr: flag.default(null),
-  extractTables: flag.default(null),
-  extractFigures: flag.default(null),
+  ...sharedServiceCreate,
+  engineVersion: nullableText.default(null),
+  strategy: nullableText.default(null),
+  maxChunkSize: nullablePositive.default(null),
+  minChunkSize: nullableNonnegative.default(null),
+  chunkUnit: nullableText.default(null),
+  overlapSize: nullableNonnegative.default(null),
+  overlapUnit: nullableText.default(null),
+  preserveStructure: nullableFlag.default(null),
+  language: nullableText.default(null),
+  readingOrder: nullableText.default(null),
+  maxPayloadSizeKb: nullablePositive.default(null),
+  enableOcr: nullableFlag.default(null),
+  extractTables: nullableFlag.default(null),
+  extractFigures: nullableFlag.default(null),
 }
 
 export const ChunkingService = z
-  .object({ chunkingServiceId: z.uuid(), ...stamps, ...fields })
+  .object({ chunkingServiceId: z.uuid(), ...serviceStamps, ...fields })
   .meta({ id: 'ChunkingService' })
 export type ChunkingService = z.output<typeof ChunkingService>
 
 export const ChunkingCreate = z.object({ ...create, chunkingServiceId: z.uuid().optional() })
 export type ChunkingCreate = z.output<typeof ChunkingCreate>
 export type ChunkingCreateInput = z.input<typeof ChunkingCreate>
-const ChunkingPatch = z.object({ ...fields, ...sharedPatch }).partial()
+const ChunkingPatch = z.object({ ...fields, ...sharedServicePatch }).partial()
 
-export const Chunker = z
+export const ChunkerInfo = z
   .object({ id: z.string(), engine: z.string(), strategy: z.string(), description: z.string() })
   .meta({ id: 'Chunker' })
 
-export const chunkers = {
+export const chunkerRoutes = {
   list: route({
     method: 'GET',
     path: '/api/v1/chunkers',
     summary: 'List chunkers',
     access: anyCaller,
-    replies: { 200: z.object({ items: z.array(Chunker) }) },
+    replies: { 200: z.object({ items: z.array(ChunkerInfo) }) },
     errors: [],
   }),
 }
@@ -86,7 +86,7 @@ export const chunkingServices = {
     summary: 'List chunking services',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(ChunkingService) },
+    replies: { 200: pageOfItems(ChunkingService) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -94,7 +94,7 @@ export const chunkingServices = {
     path: '/api/v1/workspaces/:workspaceId/chunking-services',
     summary: 'Create a chunking service',
     access: needs('write:services'),
-    body: { ...json, schema: ChunkingCreate },
+    body: { ...serviceBody, schema: ChunkingCreate },
     replies: { 201: ChunkingService },
     errors: ['workspace_not_found', 'conflict'],
   }),
@@ -111,7 +111,7 @@ export const chunkingServices = {
     path: '/api/v1/workspaces/:workspaceId/chunking-services/:chunkingServiceId',
     summary: 'Change a chunking service',
     access: needs('write:services'),
-    body: { ...json, schema: ChunkingPatch },
+    body: { ...serviceBody, schema: ChunkingPatch },
     replies: { 200: ChunkingService },
     errors: errors,
   }),

@@ -2,49 +2,49 @@ import { z } from 'zod'
 import { member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
 import { limits } from '../limits.ts'
-import { page, pageQuery } from '../page.ts'
+import { pageOfItems, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
 import {
-  atLeastOne,
-  content,
-  contentCreate,
-  json,
+  modelContentCreate,
+  modelContentFields,
+  nullablePositive,
   problemQuery,
-  shared,
-  sharedCreate,
-  sharedPatch,
-  stamps,
+  serviceBody,
+  serviceStamps,
+  sharedServiceCreate,
+  sharedServiceFields,
+  sharedServicePatch,
   withProblem,
 } from './fields.ts'
 
 const fields = {
-  ...shared,
+  ...sharedServiceFields,
   provider: z.string().min(1),
   modelName: z.string().min(1),
   embeddingDimension: z.int().positive().max(limits.vectorLength),
   distanceMetric: z.enum(['cosine', 'dot', 'euclidean']),
-  maxBatchSize: atLeastOne,
-  maxInputTokens: atLeastOne,
-  ...content,
+  maxBatchSize: nullablePositive,
+  maxInputTokens: nullablePositive,
+  ...modelContentFields,
 }
 const create = {
   ...fields,
-  ...sharedCreate,
-  ...contentCreate,
+  ...sharedServiceCreate,
+  ...modelContentCreate,
   distanceMetric: fields.distanceMetric.default('cosine'),
-  maxBatchSize: atLeastOne.default(null),
-  maxInputTokens: atLeastOne.default(null),
+  maxBatchSize: nullablePositive.default(null),
+  maxInputTokens: nullablePositive.default(null),
 }
 
 export const EmbeddingService = z
-  .object({ embeddingServiceId: z.uuid(), ...stamps, ...fields })
+  .object({ embeddingServiceId: z.uuid(), ...serviceStamps, ...fields })
   .meta({ id: 'EmbeddingService' })
 export type EmbeddingService = z.output<typeof EmbeddingService>
 
 export const EmbeddingCreate = z.object({ ...create, embeddingServiceId: z.uuid().optional() })
 export type EmbeddingCreate = z.output<typeof EmbeddingCreate>
 export type EmbeddingCreateInput = z.input<typeof EmbeddingCreate>
-const EmbeddingPatch = z.object({ ...fields, ...sharedPatch }).partial()
+const EmbeddingPatch = z.object({ ...fields, ...sharedServicePatch }).partial()
 
 const errors = ['workspace_not_found', 'embedding_service_not_found'] as const satisfies ErrorCode[]
 
@@ -55,7 +55,7 @@ export const embeddingServices = {
     summary: 'List embedding services',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(EmbeddingService) },
+    replies: { 200: pageOfItems(EmbeddingService) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -63,7 +63,7 @@ export const embeddingServices = {
     path: '/api/v1/workspaces/:workspaceId/embedding-services',
     summary: 'Create an embedding service',
     access: needs('write:services'),
-    body: { ...json, schema: EmbeddingCreate },
+    body: { ...serviceBody, schema: EmbeddingCreate },
     replies: { 201: EmbeddingService },
     errors: ['workspace_not_found', 'conflict'],
   }),
@@ -81,7 +81,7 @@ export const embeddingServices = {
     path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
     summary: 'Change an embedding service',
     access: needs('write:services'),
-    body: { ...json, schema: EmbeddingPatch },
+    body: { ...serviceBody, schema: EmbeddingPatch },
     replies: { 200: EmbeddingService },
     errors: [...errors, 'embedding_service_in_use'],
   }),

@@ -1,13 +1,13 @@
 import { z } from 'zod'
 import { isEndpointUrl } from '../endpoint.ts'
-import { boundedText, secretRef, textUpTo, timestamp } from '../fields.ts'
+import { boundedText, isoTimestamp, optionalTextUpTo, secretRef } from '../fields.ts'
 import { limits } from '../limits.ts'
 
-export const text = z.string().nullable()
-export const flag = z.boolean().nullable()
-export const atLeastOne = z.int().positive().nullable()
-export const atLeastZero = z.int().nonnegative().nullable()
-export const anyNumber = z.number().nullable()
+export const nullableText = z.string().nullable()
+export const nullableFlag = z.boolean().nullable()
+export const nullablePositive = z.int().positive().nullable()
+export const nullableNonnegative = z.int().nonnegative().nullable()
+export const nullableNumber = z.number().nullable()
 
 /**
  * Address of a model provider.
@@ -29,43 +29,43 @@ const endpointPath = z
   .nullable()
 
 /** Fields of all kinds of services. */
-export const shared = {
+export const sharedServiceFields = {
   name: z.string().min(1),
-  description: text,
+  description: nullableText,
   status: z.enum(['active', 'deprecated', 'experimental']),
   endpointBaseUrl: endpointUrl.nullable(),
   endpointPath,
-  requestTimeoutMs: atLeastOne,
+  requestTimeoutMs: nullablePositive,
   authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
   credentialRef: secretRef.nullable(),
 }
 /** Limits apply only to requests, because stored records can be older than the limits. */
-export const sharedPatch = {
+export const sharedServicePatch = {
   name: boundedText(limits.nameChars),
-  description: textUpTo(limits.descriptionChars),
+  description: optionalTextUpTo(limits.descriptionChars),
 }
-export const sharedCreate = {
-  ...shared,
-  name: sharedPatch.name,
-  description: sharedPatch.description.default(null),
-  status: shared.status.default('active'),
-  endpointBaseUrl: shared.endpointBaseUrl.default(null),
+export const sharedServiceCreate = {
+  ...sharedServiceFields,
+  name: sharedServicePatch.name,
+  description: sharedServicePatch.description.default(null),
+  status: sharedServiceFields.status.default('active'),
+  endpointBaseUrl: sharedServiceFields.endpointBaseUrl.default(null),
   endpointPath: endpointPath.default(null),
-  requestTimeoutMs: atLeastOne.default(null),
-  authType: shared.authType.default('none'),
-  credentialRef: shared.credentialRef.default(null),
+  requestTimeoutMs: nullablePositive.default(null),
+  authType: sharedServiceFields.authType.default('none'),
+  credentialRef: sharedServiceFields.credentialRef.default(null),
 }
 
 const sortedSet = z.array(z.string()).transform(entries => [...new Set(entries)].sort())
 /** Languages and content types that a model supports. */
-export const content = { supportedLanguages: sortedSet, supportedContent: sortedSet }
-export const contentCreate = {
+export const modelContentFields = { supportedLanguages: sortedSet, supportedContent: sortedSet }
+export const modelContentCreate = {
   supportedLanguages: sortedSet.default([]),
   supportedContent: sortedSet.default([]),
 }
 
 /** Fields of all services that the runtime sets. */
-export const stamps = { workspaceId: z.uuid(), createdAt: timestamp, updatedAt: timestamp }
+export const serviceStamps = { workspaceId: z.uuid(), createdAt: isoTimestamp, updatedAt: isoTimestamp }
 
 /** Reason why a service cannot be used. The check sends no request. */
 export const ServiceProblem = z.object({ message: z.string(), hint: z.string() })
@@ -85,4 +85,4 @@ export const problemQuery = z.object({
 })
 
 /** Body of a change. Unknown fields are ignored and reported. */
-export const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
+export const serviceBody = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const

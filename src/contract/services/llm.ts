@@ -1,64 +1,64 @@
 import { z } from 'zod'
 import { member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
-import { page, pageQuery } from '../page.ts'
+import { pageOfItems, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
 import { optionalSampling, sampling } from '../sampling.ts'
 import {
-  anyNumber,
-  atLeastOne,
-  content,
-  contentCreate,
-  flag,
-  json,
+  modelContentCreate,
+  modelContentFields,
+  nullableFlag,
+  nullableNumber,
+  nullablePositive,
+  nullableText,
   problemQuery,
-  shared,
-  sharedCreate,
-  sharedPatch,
-  stamps,
-  text,
+  serviceBody,
+  serviceStamps,
+  sharedServiceCreate,
+  sharedServiceFields,
+  sharedServicePatch,
   withProblem,
 } from './fields.ts'
 
 const fields = {
-  ...shared,
+  ...sharedServiceFields,
   provider: z.string().min(1),
-  engine: text,
+  engine: nullableText,
   modelName: z.string().min(1),
-  modelVersion: text,
-  contextWindowTokens: atLeastOne,
-  maxOutputTokens: atLeastOne,
-  temperatureMin: anyNumber,
-  temperatureMax: anyNumber,
-  supportsStreaming: flag,
-  supportsTools: flag,
-  maxBatchSize: atLeastOne,
-  ...content,
+  modelVersion: nullableText,
+  contextWindowTokens: nullablePositive,
+  maxOutputTokens: nullablePositive,
+  temperatureMin: nullableNumber,
+  temperatureMax: nullableNumber,
+  supportsStreaming: nullableFlag,
+  supportsTools: nullableFlag,
+  maxBatchSize: nullablePositive,
+  ...modelContentFields,
 }
 const create = {
   ...fields,
-  ...sharedCreate,
-  ...contentCreate,
-  engine: text.default(null),
-  modelVersion: text.default(null),
-  contextWindowTokens: atLeastOne.default(null),
-  maxOutputTokens: atLeastOne.default(null),
-  temperatureMin: anyNumber.default(null),
-  temperatureMax: anyNumber.default(null),
-  supportsStreaming: flag.default(null),
-  supportsTools: flag.default(null),
-  maxBatchSize: atLeastOne.default(null),
+  ...sharedServiceCreate,
+  ...modelContentCreate,
+  engine: nullableText.default(null),
+  modelVersion: nullableText.default(null),
+  contextWindowTokens: nullablePositive.default(null),
+  maxOutputTokens: nullablePositive.default(null),
+  temperatureMin: nullableNumber.default(null),
+  temperatureMax: nullableNumber.default(null),
+  supportsStreaming: nullableFlag.default(null),
+  supportsTools: nullableFlag.default(null),
+  maxBatchSize: nullablePositive.default(null),
 }
 
 export const LlmService = z
-  .object({ llmServiceId: z.uuid(), ...stamps, ...fields, ...optionalSampling })
+  .object({ llmServiceId: z.uuid(), ...serviceStamps, ...fields, ...optionalSampling })
   .meta({ id: 'LlmService' })
 export type LlmService = z.output<typeof LlmService>
 
 export const LlmCreate = z.object({ ...create, ...optionalSampling, llmServiceId: z.uuid().optional() })
 export type LlmCreate = z.output<typeof LlmCreate>
 export type LlmCreateInput = z.input<typeof LlmCreate>
-const LlmPatch = z.object({ ...fields, ...sampling, ...sharedPatch }).partial()
+const LlmPatch = z.object({ ...fields, ...sampling, ...sharedServicePatch }).partial()
 
 const probed =
   'If the body sets the provider, model, credential or address, and the credential can be read, the runtime requests one token from the provider. A model that the provider does not know, or that cannot chat, is refused. Any other failure of the provider is ignored.'
@@ -72,7 +72,7 @@ export const llmServices = {
     summary: 'List LLM services',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(LlmService) },
+    replies: { 200: pageOfItems(LlmService) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -81,7 +81,7 @@ export const llmServices = {
     summary: 'Create an LLM service',
     description: probed,
     access: needs('write:services'),
-    body: { ...json, schema: LlmCreate },
+    body: { ...serviceBody, schema: LlmCreate },
     replies: { 201: LlmService },
     errors: ['workspace_not_found', 'conflict', 'llm_model_not_chat', 'llm_model_unavailable'],
   }),
@@ -100,7 +100,7 @@ export const llmServices = {
     summary: 'Change an LLM service',
     description: probed,
     access: needs('write:services'),
-    body: { ...json, schema: LlmPatch },
+    body: { ...serviceBody, schema: LlmPatch },
     replies: { 200: LlmService },
     errors: [...errors, 'llm_model_not_chat', 'llm_model_unavailable'],
   }),

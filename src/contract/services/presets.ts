@@ -69,7 +69,7 @@ const nvidia: EmbeddingCreateInput = {
 
 const openrouterEmbedding: EmbeddingCreateInput = {
   name: 'openrouter-text-embedding-3-small',
-  description: 'A small embedding model by way of OpenRouter.',
+  description: 'A small embedding model through OpenRouter.',
   provider: 'openrouter',
   modelName: 'openai/text-embedding-3-small',
   embeddingDimension: 1_536,
@@ -126,7 +126,7 @@ const cohereEmbedding: EmbeddingCreateInput = {
 
 const openrouterLlm: LlmCreateInput = {
   name: 'openrouter-gpt-4o-mini',
-  description: 'A small, quick chat model by way of OpenRouter.',
+  description: 'A small, quick chat model through OpenRouter.',
   provider: 'openrouter',
   modelName: 'openai/gpt-4o-mini',
   contextWindowTokens: 128_000,

@@ -1,55 +1,55 @@
 import { z } from 'zod'
 import { member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
-import { page, pageQuery } from '../page.ts'
+import { pageOfItems, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
 import {
-  atLeastOne,
-  content,
-  contentCreate,
-  flag,
-  json,
-  shared,
-  sharedCreate,
-  sharedPatch,
-  stamps,
-  text,
+  modelContentCreate,
+  modelContentFields,
+  nullableFlag,
+  nullablePositive,
+  nullableText,
+  serviceBody,
+  serviceStamps,
+  sharedServiceCreate,
+  sharedServiceFields,
+  sharedServicePatch,
 } from './fields.ts'
 
 const fields = {
-  ...shared,
+  ...sharedServiceFields,
   provider: z.string().min(1),
-  engine: text,
+  engine: nullableText,
   modelName: z.string().min(1),
-  modelVersion: text,
-  maxCandidates: atLeastOne,
-  scoringStrategy: text,
-  scoreNormalized: flag,
-  returnScores: flag,
-  maxBatchSize: atLeastOne,
-  ...content,
+  modelVersion: nullableText,
+  maxCandidates: nullablePositive,
+  scoringStrategy: nullableText,
+  scoreNormalized: nullableFlag,
+  returnScores: nullableFlag,
+  maxBatchSize: nullablePositive,
+  ...modelContentFields,
 }
 const create = {
   ...fields,
-  ...sharedCreate,
-  ...contentCreate,
-  engine: text.default(null),
-  modelVersion: text.default(null),
-  maxCandidates: atLeastOne.default(null),
-  scoringStrategy: text.default(null),
-  scoreNormalized: flag.default(null),
-  returnScores: flag.default(null),
-  maxBatchSize: atLeastOne.default(null),
+  ...sharedServiceCreate,
+  ...modelContentCreate,
+  engine: nullableText.default(null),
+  modelVersion: nullableText.default(null),
+  maxCandidates: nullablePositive.default(null),
+  scoringStrategy: nullableText.default(null),
+  scoreNormalized: nullableFlag.default(null),
+  returnScores: nullableFlag.default(null),
+  maxBatchSize: nullablePositive.default(null),
 }
 
 export const RerankingService = z
-  .object({ rerankingServiceId: z.uuid(), ...stamps, ...fields })
+  .object({ rerankingServiceId: z.uuid(), ...serviceStamps, ...fields })
   .meta({ id: 'RerankingService' })
 export type RerankingService = z.output<typeof RerankingService>
 
 export const RerankingCreate = z.object({ ...create, rerankingServiceId: z.uuid().optional() })
 export type RerankingCreate = z.output<typeof RerankingCreate>
-const RerankingPatch = z.object({ ...fields, ...sharedPatch }).partial()
+const RerankingPatch = z.object({ ...fields, ...sharedServicePatch }).partial()
 
 const errors = ['workspace_not_found', 'reranking_service_not_found'] as const satisfies ErrorCode[]
 
@@ -60,7 +60,7 @@ export const rerankingServices = {
     summary: 'List reranking services',
     access: member('read:content'),
     query: pageQuery,
-    replies: { 200: page(RerankingService) },
+    replies: { 200: pageOfItems(RerankingService) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   create: route({
@@ -68,7 +68,7 @@ export const rerankingServices = {
     path: '/api/v1/workspaces/:workspaceId/reranking-services',
     summary: 'Create a reranking service',
     access: needs('write:services'),
-    body: { ...json, schema: RerankingCreate },
+    body: { ...serviceBody, schema: RerankingCreate },
     replies: { 201: RerankingService },
     errors: ['workspace_not_found', 'conflict'],
   }),
@@ -85,7 +85,7 @@ export const rerankingServices = {
     path: '/api/v1/workspaces/:workspaceId/reranking-services/:rerankingServiceId',
     summary: 'Change a reranking service',
     access: needs('write:services'),
-    body: { ...json, schema: RerankingPatch },
+    body: { ...serviceBody, schema: RerankingPatch },
     replies: { 200: RerankingService },
     errors: errors,
   }),

@@ -3,14 +3,14 @@ export class Html {
   constructor(readonly text: string) {}
 }
 
-type Part = Html | string | number | undefined | readonly Html[]
+type HtmlPart = Html | string | number | undefined | readonly Html[]
 
 /** Template tag that escapes its values, except `Html` values. */
-export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
-  return new Html(strings.reduce((text, piece, at) => text + written(parts[at - 1]) + piece))
+export function html(strings: TemplateStringsArray, ...parts: HtmlPart[]): Html {
+  return new Html(strings.reduce((text, piece, at) => text + toHtmlText(parts[at - 1]) + piece))
 }
 
-function written(part: Part): string {
+function toHtmlText(part: HtmlPart): string {
   if (part === undefined) return ''
   if (part instanceof Html) return part.text
   if (typeof part === 'object') return part.map(each => each.text).join('')
@@ -18,13 +18,13 @@ function written(part: Part): string {
 }
 
 /** Returns text with each part between backticks as `<code>`. */
-export function prose(text: string): Html {
+export function proseHtml(text: string): Html {
   const parts = text.split('`')
   return html`${parts.map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`
 }
 
 /** Returns a path, name or code that may wrap only after its separators. */
-export function breakable(text: string): Html {
+export function breakableHtml(text: string): Html {
   const parts = text.split(/(?<=[/._])(?=.)/)
   return html`${parts.map((part, at) => (at === 0 ? html`${part}` : html`<wbr>${part}`))}`
 }

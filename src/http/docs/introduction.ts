@@ -5,7 +5,7 @@ import { type Html, html } from './html.ts'
  *
  * @param operationIds  operations with a section on the page; others are shown without a link
  */
-export function introduction(operationIds: ReadonlySet<string>): Html {
+export function introductionHtml(operationIds: ReadonlySet<string>): Html {
   const to = (id: string, text: string) =>
     operationIds.has(id) ? html`<a href="#${id}">${text}</a>` : html`${text}`
   return html`<section id="authentication"><h2>Authentication</h2>

@@ -1,31 +1,31 @@
 import { createHash } from 'node:crypto'
 import { errorCodes, errorRegistry } from '../../contract/errors.ts'
-import type { OpenApi, Operation, Schema } from '../../contract/openapi.ts'
-import { breakable, Html, html, prose } from './html.ts'
-import { introduction } from './introduction.ts'
-import { aboutOf, schemaTable, typeOf } from './schema.ts'
-import { script } from './script.ts'
-import { style } from './style.ts'
+import type { JsonSchema, OpenApi, OpenApiOperation } from '../../contract/openapi.ts'
+import { breakableHtml, Html, html, proseHtml } from './html.ts'
+import { introductionHtml } from './introduction.ts'
+import { constraintsHtml, schemaTable, typeHtml } from './schema.ts'
+import { docsScript } from './script.ts'
+import { docsStyle } from './style.ts'
 
-interface Entry {
+interface OperationEntry {
   readonly method: string
   readonly path: string
-  readonly operation: Operation
+  readonly operation: OpenApiOperation
 }
 
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
-const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
+const contentSecurityPolicy = `default-src 'none'; style-src ${hashOf(docsStyle)}; script-src ${hashOf(docsScript)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
 /**
  * Returns the API reference as one page, which loads no other resources and is complete without its script.
  */
 export function renderDocs(document: OpenApi): { html: string; headers: Record<string, string> } {
-  return { html: pageOf(document).text, headers: { 'content-security-policy': policy } }
+  return { html: pageHtml(document).text, headers: { 'content-security-policy': contentSecurityPolicy } }
 }
 
-function pageOf(document: OpenApi): Html {
+function pageHtml(document: OpenApi): Html {
   const entries = Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, operation]): Entry => ({ method, path, operation })),
+    Object.entries(operations).map(([method, operation]): OperationEntry => ({ method, path, operation })),
   )
   const topics = document.tags.map(({ name, description = '', 'x-displayName': title = name }) => ({
     ...{ name, title, description },
@@ -38,7 +38,7 @@ function pageOf(document: OpenApi): Html {
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${title} API ${version}</title>
-<style>${new Html(style)}</style>
+<style>${new Html(docsStyle)}</style>
 </head>
 <body>
 <nav aria-label="Contents">
@@ -52,63 +52,63 @@ function pageOf(document: OpenApi): Html {
 <main id="top">
 <h1>${title} API</h1>
 <p class="lead">${description} For programs, there is an <a href="/api/v1/openapi.json">OpenAPI document</a>.</p>
-${introduction(new Set(entries.map(({ operation }) => operation.operationId)))}
-${topics.map(topicOf)}
-${schemasOf(document.components.schemas)}
-${errorsOf()}
+${introductionHtml(new Set(entries.map(({ operation }) => operation.operationId)))}
+${topics.map(topicHtml)}
+${schemasHtml(document.components.schemas)}
+${errorsHtml()}
 </main>
-<script>${new Html(script)}</script>
+<script>${new Html(docsScript)}</script>
 </body>
 </html>
 `
 }
 
-interface Topic {
+interface TopicSection {
   readonly name: string
   readonly title: string
   readonly description: string
-  readonly entries: readonly Entry[]
+  readonly entries: readonly OperationEntry[]
 }
 
-function topicOf({ name, title, description, entries }: Topic): Html {
-  return html`<section id="topic-${name}"><h2>${title}</h2><p>${prose(description)}</p>
-${entries.map(entry => operationOf(entry, title))}</section>
+function topicHtml({ name, title, description, entries }: TopicSection): Html {
+  return html`<section id="topic-${name}"><h2>${title}</h2><p>${proseHtml(description)}</p>
+${entries.map(entry => operationHtml(entry, title))}</section>
 `
 }
 
-function operationOf({ method, path, operation }: Entry, title: string): Html {
+function operationHtml({ method, path, operation }: OperationEntry, title: string): Html {
   const { operationId, summary, description, parameters, requestBody, responses } = operation
   const [body] = Object.entries(requestBody?.content ?? {})
   return html`<div id="${operationId}" data-entry="${method} ${path} ${summary} ${operationId} ${title}"><details>
 <summary class="operation"><span class="method ${method}">${method.toUpperCase()}</span><span>${summary}</span>
-<code class="path">${breakable(path)}</code></summary>
-<div>${description ? html`<p>${prose(description)}</p>` : html``}
+<code class="path">${breakableHtml(path)}</code></summary>
+<div>${description ? html`<p>${proseHtml(description)}</p>` : html``}
 <h4>Access</h4><p class="access">${operation['x-access'].rule}</p>
-${parameters.length > 0 ? parametersOf(parameters) : html``}
-${body ? html`<h4>Body <span class="dim">${body[0]}</span></h4>${schemaTable(body[1].schema)}${exampleOf(body[1].example)}` : html``}
+${parameters.length > 0 ? parametersHtml(parameters) : html``}
+${body ? html`<h4>Body <span class="dim">${body[0]}</span></h4>${schemaTable(body[1].schema)}${exampleHtml(body[1].example)}` : html``}
 ${Object.entries(responses).flatMap(([status, response]) =>
-  '$ref' in response || Number(status) >= 400 ? [] : [replyOf(status, response.content)],
+  '$ref' in response || Number(status) >= 400 ? [] : [replyHtml(status, response.content)],
 )}
-<h4>Error codes</h4><p class="codes">${codesOf(operation)}</p></div></details></div>
+<h4>Error codes</h4><p class="codes">${errorCodesHtml(operation)}</p></div></details></div>
 `
 }
 
-function exampleOf(example: unknown): Html {
+function exampleHtml(example: unknown): Html {
   if (example === undefined) return html``
   const text = typeof example === 'string' ? example.trimEnd() : JSON.stringify(example, null, 2)
   return html`<h4>Example</h4><pre><code>${text}</code></pre>`
 }
 
-function parametersOf(parameters: Operation['parameters']): Html {
+function parametersHtml(parameters: OpenApiOperation['parameters']): Html {
   const rows = parameters.map(
-    parameter => html`<tr><td><code>${breakable(parameter.name)}</code> <span class="dim">${parameter.in}</span></td>
-<td>${typeOf(parameter.schema)}</td><td>${aboutOf({ ...parameter.schema, description: parameter.description })}</td></tr>`,
+    parameter => html`<tr><td><code>${breakableHtml(parameter.name)}</code> <span class="dim">${parameter.in}</span></td>
+<td>${typeHtml(parameter.schema)}</td><td>${constraintsHtml({ ...parameter.schema, description: parameter.description })}</td></tr>`,
   )
   return html`<h4>Parameters</h4><div class="scroll"><table>
 <thead><tr><th>name</th><th>type</th><th>about</th></tr></thead><tbody>${rows}</tbody></table></div>`
 }
 
-function replyOf(status: string, content: Record<string, { schema: Schema }> | undefined): Html {
+function replyHtml(status: string, content: Record<string, { schema: JsonSchema }> | undefined): Html {
   const [reply] = Object.entries(content ?? {})
   return html`<h4>Response ${status} <span class="dim">${reply?.[0] ?? 'no body'}</span></h4>${
     reply && reply[0] === 'application/json' && Object.keys(reply[1].schema).length > 0
@@ -117,30 +117,30 @@ function replyOf(status: string, content: Record<string, { schema: Schema }> | u
   }`
 }
 
-function codesOf(operation: Operation): Html[] {
+function errorCodesHtml(operation: OpenApiOperation): Html[] {
   const codes = operation['x-error-codes'].map(
-    code => html`<a href="#${anchorOf(code)}"><code>${code}</code></a> `,
+    code => html`<a href="#${errorAnchor(code)}"><code>${code}</code></a> `,
   )
   return [...codes, html`<span class="dim">and those that every operation can return</span>`]
 }
 
-function schemasOf(schemas: Record<string, Schema>): Html {
+function schemasHtml(schemas: Record<string, JsonSchema>): Html {
   const tables = Object.entries(schemas).map(
     ([
       name,
       schema,
     ]) => html`<div id="schema-${name}" data-entry="${name} schema ${schema.description}"><details open><summary><strong>${name}</strong>
-<span class="about">${prose(schema.description ?? '')}</span></summary><div>${schemaTable(schema)}</div></details></div>
+<span class="about">${proseHtml(schema.description ?? '')}</span></summary><div>${schemaTable(schema)}</div></details></div>
 `,
   )
   return html`<section id="schemas"><h2>Schemas</h2>${tables}</section>
 `
 }
 
-function errorsOf(): Html {
+function errorsHtml(): Html {
   const rows = errorCodes.map(code => {
     const { status, hint } = errorRegistry[code]
-    return html`<tr id="${anchorOf(code)}" data-entry="${code} ${status} error ${hint}"><td><code>${breakable(code)}</code></td><td>${status}</td><td>${prose(hint)}</td></tr>
+    return html`<tr id="${errorAnchor(code)}" data-entry="${code} ${status} error ${hint}"><td><code>${breakableHtml(code)}</code></td><td>${status}</td><td>${proseHtml(hint)}</td></tr>
 `
   })
   return html`<section id="errors"><h2>Error codes</h2><div class="scroll"><table>
@@ -148,6 +148,6 @@ function errorsOf(): Html {
 `
 }
 
-function anchorOf(code: string): string {
+function errorAnchor(code: string): string {
   return code.replaceAll('_', '-')
 }

@@ -2,7 +2,7 @@
  * Script of the API reference, which filters its entries. The content security policy allows it by its hash.
  * Without the script, the page is complete but has no filter box.
  */
-export const script = `
+export const docsScript = `
 const box = document.getElementById('filter')
 const found = document.getElementById('found')
 const entries = [...document.querySelectorAll('[data-entry]')].map(element => ({ element, text: element.dataset.entry.toLowerCase() }))

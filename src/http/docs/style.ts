@@ -1,5 +1,5 @@
 /** Stylesheet of the API reference. The content security policy allows it by its hash. */
-export const style = `
+export const docsStyle = `
 :root { color-scheme: light dark; --text: #1c2024; --dim: #5c626b; --line: #e2e5e9; --soft: #f6f7f9; --back: #fff;
   --link: #0b5fc1; --get: #0a6b4f; --post: #0b57a8; --patch: #8a5300; --delete: #b3261e }
 @media (prefers-color-scheme: dark) { :root { --text: #e8eaed; --dim: #9aa0a8; --line: #2b3037; --soft: #181c21;

@@ -1,14 +1,14 @@
 import { isLineStart, isSpace, skipSpace } from './space.ts'
 
 /** Quality of a place for a cut; higher is better. */
-export const strength = { sentence: 1, item: 2, paragraph: 3, heading: 4 } as const
+export const breakStrength = { sentence: 1, item: 2, paragraph: 3, heading: 4 } as const
 
 /** Places in a text where a sentence or something greater begins, ascending. */
-export interface Breaks {
+export interface TextBreaks {
   readonly count: number
   /** Offsets; the first `count` are filled. */
   readonly at: Int32Array
-  /** Values of `strength`, for each offset. */
+  /** Values of `breakStrength`, for each offset. */
   readonly strength: Uint8Array
 }
 
@@ -20,12 +20,12 @@ export interface Breaks {
  * over the character codes, because `Intl.Segmenter` takes more than linear time (Node 20: three minutes for
  * 2,000,000 characters; this takes 30 ms).
  */
-export function findBreaks(text: string): Breaks {
-  const found = new Found()
+export function findBreaks(text: string): TextBreaks {
+  const found = new BreakList()
   const length = text.length
   let at = skipSpace(text, 0)
   let start = at
-  let kind = kindOf(text, at, 'text')
+  let kind = lineKind(text, at, 'text')
   while (at < length) {
     const unit = text.charCodeAt(at)
     if (isSpace(unit)) {
@@ -36,20 +36,20 @@ export function findBreaks(text: string): Breaks {
       const ends = lineEnds(text, end, at)
       if (ends.count > 0) {
         const before = kind
-        kind = kindOf(text, at, before)
+        kind = lineKind(text, at, before)
         start = at
         found.add(ends.last, strengthBetween(before, kind, ends.count > 1, ended))
-      } else if (ended) found.add(at, strength.sentence)
+      } else if (ended) found.add(at, breakStrength.sentence)
     } else if (isWideEnd(unit) && hasSentences(kind)) {
       do at++
       while (at < length && (isWideEnd(text.charCodeAt(at)) || isCloser(text.charCodeAt(at))))
-      if (at < length && !isSpace(text.charCodeAt(at))) found.add(at, strength.sentence)
+      if (at < length && !isSpace(text.charCodeAt(at))) found.add(at, breakStrength.sentence)
     } else at++
   }
   return found
 }
 
-class Found implements Breaks {
+class BreakList implements TextBreaks {
   count = 0
   at = new Int32Array(1_024)
   strength = new Uint8Array(1_024)
@@ -57,23 +57,23 @@ class Found implements Breaks {
   add(at: number, strength: number): void {
     if (strength === 0) return
     if (this.count === this.at.length) {
-      this.at = grown(this.at, new Int32Array(this.count * 2))
-      this.strength = grown(this.strength, new Uint8Array(this.count * 2))
+      this.at = copyInto(this.at, new Int32Array(this.count * 2))
+      this.strength = copyInto(this.strength, new Uint8Array(this.count * 2))
     }
     this.at[this.count] = at
     this.strength[this.count++] = strength
   }
 }
 
-function grown<Numbers extends Int32Array | Uint8Array>(from: Numbers, to: Numbers): Numbers {
+function copyInto<Numbers extends Int32Array | Uint8Array>(from: Numbers, to: Numbers): Numbers {
   to.set(from)
   return to
 }
 
 /** Kind of a line; `open` and `close` are the fences of code. */
-type Kind = 'text' | 'item' | 'heading' | 'open' | 'code' | 'close'
+type LineKind = 'text' | 'item' | 'heading' | 'open' | 'code' | 'close'
 
-function kindOf(text: string, start: number, before: Kind): Kind {
+function lineKind(text: string, start: number, before: LineKind): LineKind {
   const fence = text.startsWith('```', start) || text.startsWith('~~~', start)
   if (before === 'open' || before === 'code') return fence ? 'close' : 'code'
   if (fence && !closesOnItsLine(text, start)) return 'open'
@@ -81,18 +81,18 @@ function kindOf(text: string, start: number, before: Kind): Kind {
   return isItem(text, start) ? 'item' : 'text'
 }
 
-function hasSentences(kind: Kind): boolean {
+function hasSentences(kind: LineKind): boolean {
   return kind === 'text' || kind === 'item' || kind === 'close'
 }
 
 /** Returns the strength of the break at the beginning of a line; 0 for no break. */
-function strengthBetween(before: Kind, kind: Kind, blank: boolean, ended: boolean): number {
+function strengthBetween(before: LineKind, kind: LineKind, blank: boolean, ended: boolean): number {
   if (before === 'heading') return 0
-  if (kind === 'code' || kind === 'close') return blank && kind === 'code' ? strength.sentence : 0
-  if (kind === 'heading') return strength.heading
-  if (blank) return strength.paragraph
-  if (kind === 'item' || before === 'close') return strength.item
-  return ended ? strength.sentence : 0
+  if (kind === 'code' || kind === 'close') return blank && kind === 'code' ? breakStrength.sentence : 0
+  if (kind === 'heading') return breakStrength.heading
+  if (blank) return breakStrength.paragraph
+  if (kind === 'item' || before === 'close') return breakStrength.item
+  return ended ? breakStrength.sentence : 0
 }
 
 /** Returns true for code in one line, as in ```` ```x``` ````, which does not open a block. */

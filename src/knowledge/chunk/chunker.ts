@@ -1,7 +1,7 @@
 import { WbError } from '../../contract/errors.ts'
 
 /** Offsets into a text, in UTF-16 code units; the chunk is exactly `text.slice(start, end)`. */
-export interface Span {
+export interface ChunkSpan {
   readonly start: number
   readonly end: number
 }
@@ -37,7 +37,7 @@ export interface Chunker {
    *
    * @throws invalid_chunker  more than `chunksMax` chunks
    */
-  chunk(text: string, options: ChunkOptions): Span[]
+  chunk(text: string, options: ChunkOptions): ChunkSpan[]
 }
 
 /**
@@ -46,7 +46,7 @@ export interface Chunker {
 export const chunksMax = 1_000_000
 
 /** @throws invalid_chunker  there are `chunksMax` chunks already */
-export function add(spans: Span[], start: number, end: number): void {
+export function addSpan(spans: ChunkSpan[], start: number, end: number): void {
   if (spans.length === chunksMax)
     throw new WbError(
       'invalid_chunker',
@@ -56,11 +56,11 @@ export function add(spans: Span[], start: number, end: number): void {
 }
 
 /** Returns true if a cut at this offset would split a surrogate pair. */
-export function splitsPair(text: string, at: number): boolean {
+export function splitsSurrogatePair(text: string, at: number): boolean {
   return (text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800
 }
 
 /** Returns the length of the code point at an offset: 1 or 2. */
-export function pointLength(text: string, at: number): number {
-  return splitsPair(text, at + 1) ? 2 : 1
+export function codePointLength(text: string, at: number): number {
+  return splitsSurrogatePair(text, at + 1) ? 2 : 1
 }

@@ -2,16 +2,15 @@ import type { Ingest } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ChunkingService } from '../../contract/services.ts'
 import type { Chunker, ChunkOptions } from './chunker.ts'
-import { line } from './line.ts'
-import { recursive } from './recursive.ts'
-import { sentence } from './sentence.ts'
+import { lineChunker } from './line.ts'
+import { recursiveChunker } from './recursive.ts'
+import { sentenceChunker } from './sentence.ts'
 
-const known: readonly Chunker[] = [recursive, line, sentence]
+const knownChunkers: readonly Chunker[] = [recursiveChunker, lineChunker, sentenceChunker]
 
 /** Chunkers as the API lists them. The first one of each engine is its default. */
-export const chunkers: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] = known.map(
-  ({ id, engine, strategy, description }) => ({ id, engine, strategy, description }),
-)
+export const chunkerInfos: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] =
+  knownChunkers.map(({ id, engine, strategy, description }) => ({ id, engine, strategy, description }))
 
 /** Fields of a chunking service that decide how a text is cut. */
 export type ChunkerSettings = Pick<
@@ -43,8 +42,8 @@ export interface BoundChunker {
  *                          `maxChars`
  * @see docs/http.md#chunkers
  */
-export function chunkerFor(service: ChunkerSettings, override: ChunkOverride = {}): BoundChunker {
-  const chunker = named(service)
+export function createChunker(service: ChunkerSettings, override: ChunkOverride = {}): BoundChunker {
+  const chunker = findChunker(service)
   const options = optionsOf(service, override)
   return {
     id: chunker.id,
@@ -52,10 +51,12 @@ export function chunkerFor(service: ChunkerSettings, override: ChunkOverride = {
   }
 }
 
-function named({ engine, strategy }: ChunkerSettings): Chunker {
-  const found = known.find(one => one.engine === engine && (strategy === null || one.strategy === strategy))
+function findChunker({ engine, strategy }: ChunkerSettings): Chunker {
+  const found = knownChunkers.find(
+    one => one.engine === engine && (strategy === null || one.strategy === strategy),
+  )
   if (found) return found
-  const names = known.map(one => `${one.engine}/${one.strategy}`).join(', ')
+  const names = knownChunkers.map(one => `${one.engine}/${one.strategy}`).join(', ')
   const asked = `${engine}/${strategy ?? '(none)'}`.slice(0, 200)
   throw new WbError('invalid_chunker', `no chunker ${asked}; there are ${names}`)
 }

@@ -1,11 +1,11 @@
-import { add, type Chunker, type ChunkOptions, type Span, splitsPair } from './chunker.ts'
+import { addSpan, type Chunker, type ChunkOptions, type ChunkSpan, splitsSurrogatePair } from './chunker.ts'
 
 /**
  * Packs whole lines.
  *
  * @see docs/http.md#chunkers
  */
-export const line: Chunker = {
+export const lineChunker: Chunker = {
   id: 'line:1',
   engine: 'langchain_ts',
   strategy: 'line',
@@ -14,17 +14,17 @@ export const line: Chunker = {
   chunk,
 }
 
-function chunk(text: string, options: ChunkOptions): Span[] {
+function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
   const { maxChars, overlapChars } = options
   const maxLines = options.maxLines ?? Number.POSITIVE_INFINITY
-  const spans: Span[] = []
+  const spans: ChunkSpan[] = []
   let start = 0
   let end = 0
   let lines = 0
   while (end < text.length) {
     const next = pieceEnd(text, end, maxChars)
     if (end > start && (next - start > maxChars || lines >= maxLines)) {
-      add(spans, start, end)
+      addSpan(spans, start, end)
       const from = Math.max(end - overlapChars, next - maxChars)
       // Computed again instead of stored, because there may be as many pieces as characters.
       do {
@@ -35,7 +35,7 @@ function chunk(text: string, options: ChunkOptions): Span[] {
     end = next
     lines++
   }
-  if (start < end) add(spans, start, end)
+  if (start < end) addSpan(spans, start, end)
   return spans
 }
 
@@ -47,6 +47,6 @@ function pieceEnd(text: string, start: number, maxChars: number): number {
     if (unit === 10) return at + 1
     if (unit === 13 && text.charCodeAt(at + 1) !== 10) return at + 1
   }
-  if (!splitsPair(text, limit)) return limit
+  if (!splitsSurrogatePair(text, limit)) return limit
   return limit - 1 > start ? limit - 1 : limit + 1
 }

@@ -1,4 +1,11 @@
-import { add, type Chunker, type ChunkOptions, pointLength, type Span, splitsPair } from './chunker.ts'
+import {
+  addSpan,
+  type Chunker,
+  type ChunkOptions,
+  type ChunkSpan,
+  codePointLength,
+  splitsSurrogatePair,
+} from './chunker.ts'
 
 /** Separators in order of preference. The lines around a blank line may end with CRLF. */
 const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], ['. '], ['? '], ['! '], [' ']]
@@ -8,7 +15,7 @@ const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], 
  *
  * @see docs/http.md#chunkers
  */
-export const recursive: Chunker = {
+export const recursiveChunker: Chunker = {
   id: 'recursive-char:1',
   engine: 'langchain_ts',
   strategy: 'recursive',
@@ -18,25 +25,25 @@ export const recursive: Chunker = {
 }
 
 /** Splits a text. A short last chunk stays, because together with the one before it would exceed maxChars. */
-function chunk(text: string, options: ChunkOptions): Span[] {
-  const spans: Span[] = []
+function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
+  const spans: ChunkSpan[] = []
   const latest = separators.map(forms => forms.map(form => latestOf(text, form)))
   let start = 0
   let cut = 0
   while (text.length - start > options.maxChars) {
     const before = cut
     cut = softCut(latest, start, before, options) ?? hardCut(text, start, before, options.maxChars)
-    add(spans, start, cut)
+    addSpan(spans, start, cut)
     start = nextStart(text, start, cut, options)
   }
-  if (start < text.length) add(spans, start, text.length)
+  if (start < text.length) addSpan(spans, start, text.length)
   return spans
 }
 
-type Latest = (from: number, to: number) => number | undefined
+type FindLatest = (from: number, to: number) => number | undefined
 
 function softCut(
-  latest: readonly Latest[][],
+  latest: readonly FindLatest[][],
   start: number,
   before: number,
   options: ChunkOptions,
@@ -51,7 +58,7 @@ function softCut(
 
 function hardCut(text: string, start: number, before: number, maxChars: number): number {
   const cut = start + maxChars
-  if (!splitsPair(text, cut)) return cut
+  if (!splitsSurrogatePair(text, cut)) return cut
   return cut - 1 > Math.max(start, before) ? cut - 1 : cut + 1
 }
 
@@ -64,9 +71,9 @@ function nextStart(
   cut: number,
   { maxChars, overlapChars }: ChunkOptions,
 ): number {
-  const room = cut + pointLength(text, cut) - maxChars
+  const room = cut + codePointLength(text, cut) - maxChars
   const next = Math.min(cut, Math.max(cut - overlapChars, start + 1, room))
-  return splitsPair(text, next) ? next + 1 : next
+  return splitsSurrogatePair(text, next) ? next + 1 : next
 }
 
 /**
@@ -75,7 +82,7 @@ function nextStart(
  * Reads each character once over all calls, even if windows overlap or contain no separator. `lastIndexOf` on
  * the text would search back to its beginning.
  */
-function latestOf(text: string, separator: string): Latest {
+function latestOf(text: string, separator: string): FindLatest {
   let last = -1
   let searched = 0
   return (from, to) => {

@@ -1,7 +1,14 @@
-import { type Breaks, findBreaks, strength } from './breaks.ts'
-import { add, type Chunker, type ChunkOptions, pointLength, type Span, splitsPair } from './chunker.ts'
+import { breakStrength, findBreaks, type TextBreaks } from './breaks.ts'
 import {
-  endOfInk,
+  addSpan,
+  type Chunker,
+  type ChunkOptions,
+  type ChunkSpan,
+  codePointLength,
+  splitsSurrogatePair,
+} from './chunker.ts'
+import {
+  endOfText,
   isLineStart,
   isSpace,
   lastLine,
@@ -22,7 +29,7 @@ import {
  * white space is in a chunk. A chunk is never only white space, and white space between chunks may be in
  * none.
  */
-export const sentence: Chunker = {
+export const sentenceChunker: Chunker = {
   id: 'sentence:1',
   engine: 'workbase',
   strategy: 'sentence',
@@ -33,33 +40,33 @@ export const sentence: Chunker = {
 
 /** Breaks that are preferred to a later sentence, and the share of `maxChars` after which they are. */
 const preferred = [
-  { strength: strength.heading, share: 1 / 2 },
-  { strength: strength.paragraph, share: 2 / 3 },
-  { strength: strength.item, share: 3 / 4 },
+  { strength: breakStrength.heading, share: 1 / 2 },
+  { strength: breakStrength.paragraph, share: 2 / 3 },
+  { strength: breakStrength.item, share: 3 / 4 },
 ]
 
 /** Number of characters before the end of a chunk to search for punctuation in a word that must be cut. */
 const punctuationReach = 64
 
-function chunk(text: string, options: ChunkOptions): Span[] {
-  const spans: Span[] = []
-  const last = endOfInk(text, text.length)
+function chunk(text: string, options: ChunkOptions): ChunkSpan[] {
+  const spans: ChunkSpan[] = []
+  const last = endOfText(text, text.length)
   if (last === 0) return spans
   const breaks = findBreaks(text)
-  const walk = new Walk(text, last, breaks, options)
+  const walk = new SentenceWalker(text, last, breaks, options)
   while (last - walk.start > options.maxChars) walk.advance(spans)
-  if (walk.start < last) add(spans, walk.start, Math.min(text.length, walk.start + options.maxChars))
+  if (walk.start < last) addSpan(spans, walk.start, Math.min(text.length, walk.start + options.maxChars))
   return evenTail(text, spans, breaks, last, options)
 }
 
 /** A pass over a text. Searched offsets only increase, so that each search reads the text once in total. */
-class Walk {
+class SentenceWalker {
   /** Offset where the next chunk begins. */
   start: number
   /** Offset of the first text that is not in a chunk yet. */
   #fresh: number
   readonly #text: string
-  readonly #breaks: Breaks
+  readonly #breaks: TextBreaks
   readonly #options: ChunkOptions
   /** Last break in the window for each strength, and the number of breaks up to the end of the window. */
   readonly #latest = [0, 0, 0, 0, 0]
@@ -70,37 +77,38 @@ class Walk {
   /** The last sentence whose end was computed, because many chunks need the end of a long one. */
   #unit = { next: -1, end: -1 }
   readonly #last: number
-  readonly #skipSpace: Forward
-  readonly #ink: Forward
-  readonly #endOfWord: Forward
-  readonly #lineFrom: Forward
-  readonly #wordFrom: Forward
-  readonly #lineUpTo: Backward
-  readonly #wordUpTo: Backward
+  readonly #skipSpace: FindForward
+  readonly #ink: FindForward
+  readonly #endOfWord: FindForward
+  readonly #lineFrom: FindForward
+  readonly #wordFrom: FindForward
+  readonly #lineUpTo: FindBackward
+  readonly #wordUpTo: FindBackward
 
-  constructor(text: string, last: number, breaks: Breaks, options: ChunkOptions) {
+  constructor(text: string, last: number, breaks: TextBreaks, options: ChunkOptions) {
     this.#text = text
     this.#last = last
     this.#breaks = breaks
     this.#options = options
-    this.#skipSpace = forward(from => skipSpace(text, from))
-    this.#ink = forward(from => skipSpace(text, from))
-    this.#endOfWord = forward(from => skipWord(text, from))
-    this.#lineFrom = forward(from => nextLine(text, from))
-    this.#wordFrom = forward(from => nextWord(text, from))
-    this.#lineUpTo = backward((from, to) => lastLine(text, from, to))
-    this.#wordUpTo = backward((from, to) => lastWord(text, from, to))
+    this.#skipSpace = cacheForward(from => skipSpace(text, from))
+    this.#ink = cacheForward(from => skipSpace(text, from))
+    this.#endOfWord = cacheForward(from => skipWord(text, from))
+    this.#lineFrom = cacheForward(from => nextLine(text, from))
+    this.#wordFrom = cacheForward(from => nextWord(text, from))
+    this.#lineUpTo = cacheBackward((from, to) => lastLine(text, from, to))
+    this.#wordUpTo = cacheBackward((from, to) => lastWord(text, from, to))
     this.start = beginningOf(text)
     this.#fresh = this.start
   }
 
   /** Adds the chunk at `start`, which does not extend to the end of the text, and moves to the next. */
-  advance(spans: Span[]): void {
+  advance(spans: ChunkSpan[]): void {
     const full = this.start + this.#options.maxChars
     const ink = this.#ink(this.#fresh)
     const cut = this.#cut(full, ink)
     this.#fresh = cut
-    if (cut > ink) add(spans, this.start, isSpace(this.#text.charCodeAt(full)) ? Math.min(cut, full) : cut)
+    if (cut > ink)
+      addSpan(spans, this.start, isSpace(this.#text.charCodeAt(full)) ? Math.min(cut, full) : cut)
     this.start = cut > ink ? this.#overlapStart() : cut
   }
 
@@ -143,8 +151,8 @@ class Walk {
     const text = this.#text
     const floor = Math.max(low, full - punctuationReach)
     for (let at = full; at >= floor; at--)
-      if (isBreakAfter(text.charCodeAt(at - 1)) && !splitsPair(text, at)) return at
-    if (!splitsPair(text, full)) return full
+      if (isBreakAfter(text.charCodeAt(at - 1)) && !splitsSurrogatePair(text, at)) return at
+    if (!splitsSurrogatePair(text, full)) return full
     if (full - 1 > ink) return full - 1
     // A pair fits into any window above one character once the white space before it is left out.
     return this.start < ink ? ink : full + 1
@@ -172,15 +180,21 @@ class Walk {
     const { maxChars } = this.#options
     const next = this.#breaks.at[this.#next] ?? 0
     if (next !== this.#unit.next)
-      this.#unit = { next, end: this.#next < this.#breaks.count ? endOfInk(this.#text, next) : this.#last }
+      this.#unit = { next, end: this.#next < this.#breaks.count ? endOfText(this.#text, next) : this.#last }
     if (this.#unit.end - fresh <= maxChars) return this.#unit.end - maxChars
     const word = this.#endOfWord(this.#ink(fresh))
-    return (word - fresh <= maxChars ? word : fresh + pointLength(this.#text, fresh)) - maxChars
+    return (word - fresh <= maxChars ? word : fresh + codePointLength(this.#text, fresh)) - maxChars
   }
 }
 
 /** Moves sentences to a last chunk below minChars from the one before. Merging them would exceed maxChars. */
-function evenTail(text: string, spans: Span[], breaks: Breaks, last: number, options: ChunkOptions): Span[] {
+function evenTail(
+  text: string,
+  spans: ChunkSpan[],
+  breaks: TextBreaks,
+  last: number,
+  options: ChunkOptions,
+): ChunkSpan[] {
   const [third, before, tail] = [spans.at(-3), spans.at(-2), spans.at(-1)]
   if (!before || !tail || last - tail.start >= options.minChars) return spans
   const { maxChars, minChars, overlapChars } = options
@@ -194,7 +208,7 @@ function evenTail(text: string, spans: Span[], breaks: Breaks, last: number, opt
 }
 
 /** Returns the index of the first break at or after an offset. */
-function firstBreak({ at, count }: Breaks, offset: number): number {
+function firstBreak({ at, count }: TextBreaks, offset: number): number {
   let low = 0
   let high = count
   while (low < high) {
@@ -223,10 +237,10 @@ function isBreakAfter(unit: number): boolean {
   )
 }
 
-type Forward = (from: number) => number
+type FindForward = (from: number) => number
 
 /** Caches a search for the first offset at or after `from`, while later calls have the same result. */
-function forward(find: Forward): Forward {
+function cacheForward(find: FindForward): FindForward {
   let asked = 0
   let found = -1
   return from => {
@@ -238,12 +252,12 @@ function forward(find: Forward): Forward {
   }
 }
 
-type Backward = (from: number, to: number) => number
+type FindBackward = (from: number, to: number) => number
 
 /**
  * Returns a search for the last offset in [from, to], or -1. Reads each offset once if the bounds increase.
  */
-function backward(find: Backward): Backward {
+function cacheBackward(find: FindBackward): FindBackward {
   let last = -1
   let searched = 0
   return (from, to) => {

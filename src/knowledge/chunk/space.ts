@@ -31,7 +31,7 @@ export function skipSpace(text: string, from: number): number {
 }
 
 /** Returns the offset after the last character before `before` that is not white space. */
-export function endOfInk(text: string, before: number): number {
+export function endOfText(text: string, before: number): number {
   let at = before
   while (at > 0 && isSpace(text.charCodeAt(at - 1))) at--
   return at

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises'
 import type { Clock } from '../../base/clock.ts'
-import { within } from '../../base/deadline.ts'
-import { readWhole } from '../../base/read-whole.ts'
+import { withTimeout } from '../../base/deadline.ts'
+import { readBody } from '../../base/read-body.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { SentFile } from './index.ts'
-import type { Extracted } from './parser.ts'
+import type { ExtractedText } from './parser.ts'
 
 const timeoutMsDefault = 60_000
 const answerBytesMax = 128_000_000
@@ -37,23 +37,23 @@ export class Docling {
    * @throws docling_unavailable  it is not configured, cannot be reached, or rejects the request
    * @throws extraction_failed    the response has no text
    */
-  async convert(file: SentFile, signal: AbortSignal): Promise<Extracted> {
+  async convert(file: SentFile, signal: AbortSignal): Promise<ExtractedText> {
     const { url, timeoutMs = timeoutMsDefault } = this.settings
     if (url === undefined)
       throw new WbError('docling_unavailable', 'no document converter is configured', {
         hint: 'Set DOCLING_URL, or send parser=native.',
       })
-    const form = await formOf(file)
+    const form = await createForm(file)
     signal.throwIfAborted()
-    const ask = (until: AbortSignal) => this.ask(url, form, until)
-    const answer = await within(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
+    const ask = (until: AbortSignal) => this.request(url, form, until)
+    const answer = await withTimeout(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
       signal.throwIfAborted()
-      throw cause instanceof WbError ? cause : unavailable('cannot be reached', cause)
+      throw cause instanceof WbError ? cause : doclingUnavailable('cannot be reached', cause)
     })
     return { text: markdownOf(answer), parser: 'docling', version: null }
   }
 
-  private async ask(url: string, form: Response, signal: AbortSignal): Promise<unknown> {
+  private async request(url: string, form: Response, signal: AbortSignal): Promise<unknown> {
     const answer = await this.parts.fetch(`${url.replace(/\/+$/, '')}/v1/convert/file`, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': form.headers.get('content-type')! },
@@ -62,15 +62,15 @@ export class Docling {
     })
     if (!answer.ok) {
       await answer.body?.cancel()
-      throw unavailable(`answered with status ${answer.status}`)
+      throw doclingUnavailable(`answered with status ${answer.status}`)
     }
-    const body = await readWhole(answer.body, answerBytesMax)
+    const body = await readBody(answer.body, answerBytesMax)
     return JSON.parse(body.toString('utf8'))
   }
 }
 
 /** @see https://github.com/docling-project/docling-serve/blob/main/docs/usage.md */
-async function formOf({ name, type, path }: SentFile): Promise<Response> {
+async function createForm({ name, type, path }: SentFile): Promise<Response> {
   const form = new FormData()
   form.set('files', new Blob([await readFile(path)], { type }), name)
   form.set('to_formats', 'md')
@@ -90,6 +90,6 @@ function markdownOf(answer: unknown): string {
   throw new WbError('extraction_failed', 'the document converter could make nothing of the file')
 }
 
-function unavailable(what: string, cause?: unknown): WbError {
+function doclingUnavailable(what: string, cause?: unknown): WbError {
   return new WbError('docling_unavailable', `the document converter ${what}`, {}, { cause })
 }

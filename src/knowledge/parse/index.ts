@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
-import type { Extracted, Parser } from './parser.ts'
-import { text } from './text.ts'
+import type { ExtractedText, FileParser } from './parser.ts'
+import { textParser } from './text.ts'
 
 /** A file on disk, with the name and media type that its sender gave it. */
 export interface SentFile {
@@ -12,10 +12,10 @@ export interface SentFile {
 }
 
 /** Parsers in order of preference. */
-const parsers: readonly Parser[] = [text]
+const parsers: readonly FileParser[] = [textParser]
 
 /** @throws unsupported_file_type  no parser reads this media type or extension */
-function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): Parser {
+function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): FileParser {
   const found = parsers.find(parser => parser.takes(type) || parser.extensions.has(extensionOf(name)))
   if (found) return found
   throw new WbError('unsupported_file_type', `'${name}' (${type}) is of no format that is read here`)
@@ -23,7 +23,7 @@ function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): Parser {
 
 /** Returns true for a file that contains plain text. */
 export function isTextLike(file: Pick<SentFile, 'name' | 'type'>): boolean {
-  return text.takes(file.type) || text.extensions.has(extensionOf(file.name))
+  return textParser.takes(file.type) || textParser.extensions.has(extensionOf(file.name))
 }
 
 /**
@@ -32,7 +32,7 @@ export function isTextLike(file: Pick<SentFile, 'name' | 'type'>): boolean {
  * @throws payload_too_large  it is too long
  * @throws extraction_failed  it contains NUL characters or lone surrogates
  */
-export function requireText(extracted: Extracted): Extracted {
+export function requireText(extracted: ExtractedText): ExtractedText {
   const { text } = extracted
   const { ingestTextChars } = limits
   if (text.length > ingestTextChars)
@@ -52,7 +52,7 @@ export function requireText(extracted: Extracted): Extracted {
  *
  * @throws unsupported_file_type, extraction_failed, payload_too_large
  */
-export async function extractNatively(file: SentFile): Promise<Extracted> {
+export async function extractNatively(file: SentFile): Promise<ExtractedText> {
   const parser = parserFor(file)
   const extracted = await parser.extract(await readFile(file.path))
   // Checked here, because returning the text may copy it between threads.

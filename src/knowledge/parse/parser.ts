@@ -1,5 +1,5 @@
 /** Extracts text from files of certain formats. */
-export interface Parser {
+export interface FileParser {
   /** Name and version of the library used; null for the runtime's own code. */
   readonly version: string | null
   /** @param type  media type in lower case, without parameters */
@@ -11,7 +11,7 @@ export interface Parser {
 }
 
 /** Text extracted from a file, and the parser used. */
-export interface Extracted {
+export interface ExtractedText {
   readonly text: string
   readonly parser: 'native' | 'docling'
   readonly version: string | null

@@ -1,5 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
-import type { Parser } from './parser.ts'
+import type { FileParser } from './parser.ts'
 
 const extensions =
   'txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini cfg ' +
@@ -10,7 +10,7 @@ const extensions =
  *
  * @see docs/ingesting.md#files-over-http
  */
-export const text: Parser = {
+export const textParser: FileParser = {
   version: null,
   takes: type => type.startsWith('text/'),
   extensions: new Set(extensions.split(' ')),

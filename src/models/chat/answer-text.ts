@@ -108,7 +108,7 @@ export class AnswerText {
       this.#state = 'start'
       return true
     }
-    this.#add('reasoning', this.#taken(isEnd ? [] : [this.#closing!]))
+    this.#add('reasoning', this.#takeUntil(isEnd ? [] : [this.#closing!]))
     return false
   }
 
@@ -119,16 +119,16 @@ export class AnswerText {
     const marks = this.#isSettled ? this.#marks : [startOfThought, endOfThought, ...this.#marks]
     const found = earliest(this.#held, marks)
     if (!found) {
-      this.#say(this.#taken(isEnd ? [] : marks))
+      this.#addText(this.#takeUntil(isEnd ? [] : marks))
       return false
     }
     const { at, mark } = found
-    this.#say(this.#held.slice(0, at))
+    this.#addText(this.#held.slice(0, at))
     this.#held = this.#held.slice(at + mark.length)
-    if (this.#code.isInside) this.#say(mark)
+    if (this.#code.isInside) this.#addText(mark)
     else if (mark === startOfThought) {
       this.#isSettled = true
-      this.#say(mark)
+      this.#addText(mark)
     } else if (mark !== endOfThought) this.#beginCall(mark)
     else if (this.#held === '' && !isEnd) {
       // The next character shows whether the line ends after the mark.
@@ -143,7 +143,7 @@ export class AnswerText {
     if (this.#endsLine || /^\r?\n/.test(this.#held)) {
       this.#parts.push({ kind: 'reclassified' })
       this.#state = 'start'
-    } else this.#say(endOfThought)
+    } else this.#addText(endOfThought)
   }
 
   #beginCall(mark: string): void {
@@ -157,7 +157,7 @@ export class AnswerText {
     const closing = this.#closing
     const at = closing === null ? -1 : this.#held.indexOf(closing)
     if (at === -1) {
-      this.#call.push(this.#taken(isEnd || closing === null ? [] : [closing]))
+      this.#call.push(this.#takeUntil(isEnd || closing === null ? [] : [closing]))
       if (!isEnd) return false
     } else {
       this.#call.push(this.#held.slice(0, at + closing!.length))
@@ -166,20 +166,20 @@ export class AnswerText {
     const call = this.#call.join('')
     this.#call = []
     this.#state = 'answer'
-    if (!this.takeCall!(call)) this.#say(call)
+    if (!this.takeCall!(call)) this.#addText(call)
     else this.#isAfterCall = true
     return true
   }
 
   /** Takes the held text, except an end that could be the beginning of a mark. */
-  #taken(marks: readonly string[]): string {
+  #takeUntil(marks: readonly string[]): string {
     const kept = tailOf(this.#held, marks)
     const text = this.#held.slice(0, this.#held.length - kept)
     this.#held = this.#held.slice(text.length)
     return text
   }
 
-  #say(delta: string): void {
+  #addText(delta: string): void {
     if (delta === '') return
     this.#code.read(delta)
     this.#endsLine = delta.endsWith('\n')

@@ -24,7 +24,7 @@ export interface ProviderFields {
 }
 
 /** Sampling settings. The provider decides those that are undefined. */
-export interface Sampling {
+export interface SamplingSettings {
   readonly temperature?: number
   readonly topP?: number
   readonly reasoningEffort?: string
@@ -49,7 +49,7 @@ export interface CompletionSettings {
   readonly tools?: readonly ToolSpec[]
   /** `none` requires an answer; the tools are then sent only because earlier messages contain calls. */
   readonly toolChoice?: 'auto' | 'none'
-  readonly sampling?: Sampling
+  readonly sampling?: SamplingSettings
   readonly signal: AbortSignal
 }
 
@@ -77,7 +77,7 @@ export interface Completion {
 }
 
 /** A model that answers messages. */
-export interface Chat {
+export interface ChatClient {
   /**
    * Resolves everything that the next request needs, without sending it.
    *

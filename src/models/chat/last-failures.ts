@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
-import type { ProviderFailure } from '../provider/failure.ts'
+import type { ProviderFailure } from '../provider/provider-failure.ts'
 
 /** Maximum number of models whose last failure is kept. */
 const modelsMax = 1_000

@@ -1,4 +1,4 @@
-import { field } from '../provider/failure.ts'
+import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 
 /** Text, reasoning and tool calls of one event, or of a whole answer. */
 export interface MessageParts {
@@ -13,21 +13,21 @@ export interface MessageParts {
 const nothing: MessageParts = { text: '', reasoning: '', details: [], calls: [] }
 
 /** Returns the first choice of an event or of a whole answer; undefined if it has no choices. */
-export function choiceIn(event: unknown): unknown {
-  const choices = field(event, 'choices')
+export function firstChoice(event: unknown): unknown {
+  const choices = fieldOfUntrusted(event, 'choices')
   return Array.isArray(choices) ? choices[0] : undefined
 }
 
 /** Reads a choice, in the formats of all known providers. */
-export function partsOf(choice: unknown): MessageParts {
-  const delta = field(choice, 'delta')
-  const message = delta ?? field(choice, 'message')
+export function messagePartsOf(choice: unknown): MessageParts {
+  const delta = fieldOfUntrusted(choice, 'delta')
+  const message = delta ?? fieldOfUntrusted(choice, 'message')
   if (typeof message !== 'object' || message === null)
-    return { ...nothing, text: textOf(field(choice, 'text')) }
-  const content = contentOf(field(message, 'content'))
-  const details = field(message, 'reasoning_details')
+    return { ...nothing, text: textOf(fieldOfUntrusted(choice, 'text')) }
+  const content = contentOf(fieldOfUntrusted(message, 'content'))
+  const details = fieldOfUntrusted(message, 'reasoning_details')
   return {
-    text: content.text || textOf(field(message, 'refusal')),
+    text: content.text || textOf(fieldOfUntrusted(message, 'refusal')),
     reasoning: reasoningOf(message) || content.reasoning,
     details: Array.isArray(details) ? details : [],
     calls: callsOf(message, delta !== undefined && delta !== null),
@@ -39,22 +39,22 @@ const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text', 'th
 
 function reasoningOf(message: object): string {
   for (const name of reasoningFields) {
-    const text = textOf(field(message, name))
+    const text = textOf(fieldOfUntrusted(message, name))
     if (text !== '') return text
   }
-  const details = field(message, 'reasoning_details')
+  const details = fieldOfUntrusted(message, 'reasoning_details')
   return Array.isArray(details) ? details.map(detailText).join('') : ''
 }
 
 /** Returns the text of a detail. An encrypted detail has none. */
 function detailText(detail: unknown): string {
-  return textOf(field(detail, 'text')) || textOf(field(detail, 'summary'))
+  return textOf(fieldOfUntrusted(detail, 'text')) || textOf(fieldOfUntrusted(detail, 'summary'))
 }
 
 /** Reads content that is text or an array of parts. */
 function contentOf(content: unknown): { text: string; reasoning: string } {
   if (!Array.isArray(content)) return { text: textOf(content), reasoning: '' }
-  const isReasoning = (part: unknown) => /think|reason/.test(String(field(part, 'type') ?? ''))
+  const isReasoning = (part: unknown) => /think|reason/.test(String(fieldOfUntrusted(part, 'type') ?? ''))
   const joined = (parts: unknown[]) => parts.map(textOf).join('')
   return {
     text: joined(content.filter(part => !isReasoning(part))),
@@ -70,14 +70,14 @@ function textOf(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value
   if (depth === depthMax) return ''
   if (Array.isArray(value)) return value.map(part => textOf(part, depth + 1)).join('')
-  const name = textFields.find(name => field(value, name) !== undefined)
-  return name === undefined ? '' : textOf(field(value, name), depth + 1)
+  const name = textFields.find(name => fieldOfUntrusted(value, name) !== undefined)
+  return name === undefined ? '' : textOf(fieldOfUntrusted(value, name), depth + 1)
 }
 
 function callsOf(message: object, isDelta: boolean): unknown[] {
-  const given = field(message, 'tool_calls')
+  const given = fieldOfUntrusted(message, 'tool_calls')
   const calls = Array.isArray(given) ? given.filter(call => typeof call === 'object' && call !== null) : []
-  const legacy = field(message, 'function_call')
+  const legacy = fieldOfUntrusted(message, 'function_call')
   if (calls.length === 0 && typeof legacy === 'object' && legacy !== null)
     return [{ index: 0, function: legacy }]
   return isDelta ? calls : calls.map((call: object, index) => ({ ...call, index }))

@@ -1,13 +1,13 @@
 import { WbError } from '../../contract/errors.ts'
 import { isChatProvider } from '../../contract/providers.ts'
-import { type Dialling, endpointOf, type FailureFacts, type ModelService } from '../endpoint.ts'
-import type { ProviderCalls, ProviderClient } from '../provider/client.ts'
-import { ProviderFailure, shownReason } from '../provider/failure.ts'
+import { type EndpointSettings, type FailureFacts, type ModelService, resolveEndpoint } from '../endpoint.ts'
+import type { ProviderCalls, ProviderClient } from '../provider/provider-client.ts'
+import { ProviderFailure, shownReason } from '../provider/provider-failure.ts'
+import { buildChatRequest } from './chat-request.ts'
 import type { ChatMessage, Completion, CompletionSettings } from './completion.ts'
-import { Draft } from './draft.ts'
-import type { Learned } from './learned.ts'
-import { learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
-import { chatRequestOf } from './wire.ts'
+import type { LearnedModels } from './learned-models.ts'
+import { initialTraits, type ModelTraits, refusedSetting, traitsAfterRefusal } from './model-traits.ts'
+import { StreamedMessage } from './streamed-message.ts'
 
 /** Path of chat completions below the endpoint. */
 export const chatPath = '/chat/completions'
@@ -15,12 +15,12 @@ export const chatPath = '/chat/completions'
  * Maximum number of times that a request is sent in a changed format. Limits providers that refuse every
  * format.
  */
-const lessonsMax = 4
+const formatChangesMax = 4
 
 /** Inputs of a request to a model. */
 interface RequestParts {
   readonly service: ModelService
-  readonly parts: { readonly learned: Learned }
+  readonly parts: { readonly learned: LearnedModels }
   readonly client: ProviderClient
   readonly calls: Pick<ProviderCalls, 'endpoint' | 'credential'>
   readonly messages: readonly ChatMessage[]
@@ -46,9 +46,13 @@ export class ModelRequest {
    */
   next(usual: object) {
     const { client, messages, settings } = this.#of
-    const { body, names, tools } = chatRequestOf(messages, settings, this.#traits)
+    const { body, names, tools } = buildChatRequest(messages, settings, this.#traits)
     this.#body = { ...usual, ...body }
-    return { client, body: this.#body, draft: new Draft({ names, tools, maxTokens: settings.maxTokens }) }
+    return {
+      client,
+      body: this.#body,
+      draft: new StreamedMessage({ names, tools, maxTokens: settings.maxTokens }),
+    }
   }
 
   get streamOptions(): object {
@@ -66,8 +70,8 @@ export class ModelRequest {
       parts.learned.traits.set(this.#key, { ...traits, lacksImages: true })
     if (kind === 'no_tools') parts.learned.traits.set(this.#key, { ...traits, lacksTools: true })
     if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
-    if (this.#lessons++ === lessonsMax) return false
-    const learned = learnedFrom(error.said, { ...this.#body, ...this.streamOptions }, traits)
+    if (this.#lessons++ === formatChangesMax) return false
+    const learned = traitsAfterRefusal(error.said, { ...this.#body, ...this.streamOptions }, traits)
     if (learned) parts.learned.traits.set(this.#key, learned)
     return learned !== undefined
   }
@@ -85,15 +89,15 @@ export class ModelRequest {
       (facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus))
     const message = said.message ?? ''
     if (isOfTheRequest && notChat.test(message))
-      return refused(service, 'llm_model_not_chat', 'is not for chat')
+      return modelRefused(service, 'llm_model_not_chat', 'is not for chat')
     if (isOfTheRequest && (said.code === 'model_not_found' || unavailable.test(message)))
-      return refused(service, 'llm_model_unavailable', 'is not there')
+      return modelRefused(service, 'llm_model_unavailable', 'is not there')
     const setting = isOfTheRequest ? refusedSetting(said, this.#body) : undefined
     const reason = setting ? `does not take the setting ${setting}` : error.reason
     const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
     const shown = shownReason(said, calls.credential)
     const failure = new ProviderFailure(
-      `${spoken(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
+      `${serviceLabel(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
       { ...facts, ...(hint === undefined ? {} : { hint }) },
       said,
       error.cause,
@@ -113,7 +117,7 @@ export class ModelRequest {
 
   get #traits(): ModelTraits {
     const { parts, calls } = this.#of
-    return parts.learned.traits.get(this.#key) ?? usualTraits(calls.endpoint.host)
+    return parts.learned.traits.get(this.#key) ?? initialTraits(calls.endpoint.host)
   }
 }
 
@@ -130,21 +134,34 @@ interface SeenModel {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly contextTokens: number | null
+  readonly wantsReasoning: boolean
   /** Failure of the last request. */
   readonly failure: ProviderFailure | undefined
 }
 
 /** Returns the properties of a service's model that are known from earlier requests. */
-export function seenOf(
+export function seenModelOf(
   service: ModelService,
-  parts: Pick<Dialling, 'environment' | 'isReleased'> & { readonly learned: Learned },
+  parts: Pick<EndpointSettings, 'environment' | 'isReleased'> & { readonly learned: LearnedModels },
 ): SeenModel {
   const { provider } = service
-  const unknown = { supportsTools: null, supportsImages: null, contextTokens: null, failure: undefined }
+  const unknown = {
+    supportsTools: null,
+    supportsImages: null,
+    contextTokens: null,
+    wantsReasoning: false,
+    failure: undefined,
+  }
   if (!isChatProvider(provider)) return unknown
   try {
-    const dialling: Dialling = { ...parts, service, provider, path: chatPath, failed: failureOf(service) }
-    const endpoint = endpointOf(dialling)
+    const dialling: EndpointSettings = {
+      ...parts,
+      service,
+      provider,
+      path: chatPath,
+      failed: createFailure(service),
+    }
+    const endpoint = resolveEndpoint(dialling)
     const key = traitsKey(service, endpoint)
     const { traits, failures, details } = parts.learned
     const {
@@ -152,11 +169,12 @@ export function seenOf(
       supportsImages = null,
       contextTokens = null,
     } = details.get({ ...service, endpoint }) ?? {}
-    const { lacksTools, lacksImages } = traits.get(key) ?? usualTraits(endpoint.host)
+    const { lacksTools, lacksImages, wantsReasoning } = traits.get(key) ?? initialTraits(endpoint.host)
     return {
       supportsTools: lacksTools ? false : supportsTools,
       supportsImages: lacksImages ? false : supportsImages,
       contextTokens,
+      wantsReasoning,
       failure: failures.get(key),
     }
   } catch {
@@ -170,19 +188,26 @@ const notChat = /\bnot (?:a|supported for) chat|does not support chat|only suppo
 const unavailable =
   /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
 
-function refused(service: ModelService, code: 'llm_model_not_chat' | 'llm_model_unavailable', what: string) {
-  return new WbError(code, `${spoken(service)}: the provider says that model "${service.modelName}" ${what}`)
+function modelRefused(
+  service: ModelService,
+  code: 'llm_model_not_chat' | 'llm_model_unavailable',
+  what: string,
+) {
+  return new WbError(
+    code,
+    `${serviceLabel(service)}: the provider says that model "${service.modelName}" ${what}`,
+  )
 }
 
 /** Returns a function that creates the failures of a service. */
-export function failureOf(service: ModelService): Dialling['failed'] {
+export function createFailure(service: ModelService): EndpointSettings['failed'] {
   return (trouble, reason, facts: FailureFacts = {}, cause) =>
     trouble === 'credential'
-      ? new WbError('llm_credential_missing', `${spoken(service)} ${reason}`, facts, { cause })
-      : new ProviderFailure(`${spoken(service)} ${reason}`, facts, {}, cause)
+      ? new WbError('llm_credential_missing', `${serviceLabel(service)} ${reason}`, facts, { cause })
+      : new ProviderFailure(`${serviceLabel(service)} ${reason}`, facts, {}, cause)
 }
 
 /** Returns the name of a service in messages. */
-export function spoken({ name, provider }: ModelService): string {
+export function serviceLabel({ name, provider }: ModelService): string {
   return `LLM service "${name}" (${provider})`
 }

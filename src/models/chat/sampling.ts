@@ -1,13 +1,13 @@
 import type { LlmService } from '../../contract/services.ts'
-import type { Sampling } from './completion.ts'
+import type { SamplingSettings } from './completion.ts'
 
 /** Returns the sampling settings that a service or an agent sets. */
-export function samplingOf({
+export function toSamplingSettings({
   temperature,
   topP,
   reasoningEffort,
   stop,
-}: Pick<LlmService, 'temperature' | 'topP' | 'reasoningEffort' | 'stop'>): Sampling {
+}: Pick<LlmService, 'temperature' | 'topP' | 'reasoningEffort' | 'stop'>): SamplingSettings {
   return {
     ...(temperature != null && { temperature }),
     ...(topP != null && { topP }),

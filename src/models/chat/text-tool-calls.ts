@@ -1,5 +1,5 @@
 import { parseJson } from '../../base/parse-json.ts'
-import { field } from '../provider/failure.ts'
+import { fieldOfUntrusted } from '../provider/provider-failure.ts'
 import type { ToolSchema } from './tool-arguments.ts'
 
 /** A tool call in the text of a model. */
@@ -17,7 +17,7 @@ export interface TextToolCall {
  * @param schemaOf  returns the JSON Schema of a tool in the request; undefined for any other name
  * @returns undefined if the block contains anything other than calls of these tools
  */
-export function textToolCalls(
+export function parseTextToolCalls(
   block: string,
   schemaOf: (name: string) => ToolSchema | undefined,
 ): TextToolCall[] | undefined {
@@ -34,12 +34,14 @@ function jsonCalls(text: string): TextToolCall[] | undefined {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return undefined
   return [value].flat().map(call => {
-    const wrapped = field(call, 'function')
+    const wrapped = fieldOfUntrusted(call, 'function')
     const written = typeof wrapped === 'object' ? wrapped : call
-    const name = field(written, 'name')
+    const name = fieldOfUntrusted(written, 'name')
     return {
       name: typeof name === 'string' ? name : '',
-      arguments: textOf(field(written, 'arguments') ?? field(written, 'parameters') ?? {}),
+      arguments: textOf(
+        fieldOfUntrusted(written, 'arguments') ?? fieldOfUntrusted(written, 'parameters') ?? {},
+      ),
     }
   })
 }
@@ -72,7 +74,8 @@ function taggedCall(
       return found ? [found] : []
     })
   const types = schemaOf(name)?.properties
-  const isText = (key: string) => [field(field(types, key), 'type')].flat().includes('string')
+  const isText = (key: string) =>
+    [fieldOfUntrusted(fieldOfUntrusted(types, key), 'type')].flat().includes('string')
   const values = parameters.map(
     ([, key, value]) => [key!, isText(key!) ? value! : (parseJson(value!) ?? value!)] as const,
   )

@@ -10,7 +10,7 @@ export type ToolSchema = Readonly<Record<string, unknown>>
  *
  * @param schema  JSON Schema of the arguments; undefined for an unknown tool
  */
-export function toolArguments(written: string, schema: ToolSchema | undefined): string {
+export function normalizeToolArguments(written: string, schema: ToolSchema | undefined): string {
   if (['', 'null', '""'].includes(written.trim())) return '{}'
   const value = parseJson(written)
   const inner = typeof value === 'string' ? parseJson(value) : value

@@ -1,6 +1,6 @@
-import { nameHex } from '../../base/id.ts'
+import { randomNameHex } from '../../base/id.ts'
 import type { ToolCall } from '../../contract/chat.ts'
-import { field, ProviderFailure } from '../provider/failure.ts'
+import { fieldOfUntrusted, ProviderFailure } from '../provider/provider-failure.ts'
 import { JsonEnd } from './json-end.ts'
 
 /** Maximum number of calls in one answer. */
@@ -47,9 +47,9 @@ export class ToolCallDrafts {
     let added = 0
     for (const [at, piece] of pieces.entries()) {
       const id = textIn(piece, 'id')
-      const name = textIn(field(piece, 'function'), 'name')
+      const name = textIn(fieldOfUntrusted(piece, 'function'), 'name')
       const written = argumentsIn(piece)
-      const call = this.#callOf(field(piece, 'index'), id, name, at > 0)
+      const call = this.#callOf(fieldOfUntrusted(piece, 'index'), id, name, at > 0)
       if (call.id === '') {
         call.id = id
         added += id.length
@@ -57,7 +57,7 @@ export class ToolCallDrafts {
       if (call.name !== name || !this.isWhole(name)) call.name += name
       call.written += written
       call.end.read(written)
-      call.extra ??= field(piece, 'extra_content')
+      call.extra ??= fieldOfUntrusted(piece, 'extra_content')
       added += name.length + written.length
     }
     return added
@@ -98,15 +98,15 @@ export function tooManyCalls(): ProviderFailure {
 
 /** Returns a new ID for a call that has none. */
 export function newCallId(): string {
-  return `call_${nameHex(idBytes)}`
+  return `call_${randomNameHex(idBytes)}`
 }
 
 function textIn(value: unknown, name: string): string {
-  const text = field(value, name)
+  const text = fieldOfUntrusted(value, name)
   return typeof text === 'string' ? text : ''
 }
 
 function argumentsIn(piece: unknown): string {
-  const written = field(field(piece, 'function'), 'arguments') ?? ''
+  const written = fieldOfUntrusted(fieldOfUntrusted(piece, 'function'), 'arguments') ?? ''
   return typeof written === 'string' ? written : JSON.stringify(written)
 }

@@ -30,7 +30,7 @@ export function newPanels(rows: number, width: number): Panels {
 const columnStart = (rows: number, column: number) =>
   (column & ~(panelWidth - 1)) * rows + (column & (panelWidth - 1))
 
-export const entry = (matrix: Panels, row: number, column: number) =>
+export const panelEntry = (matrix: Panels, row: number, column: number) =>
   matrix.values[columnStart(matrix.rows, column) + row * panelWidth]!
 
 /** Returns the transpose of a matrix. Entries of a row are in order of their columns. */

@@ -2,7 +2,7 @@ import { terms } from '../../base/words.ts'
 import type { SparseRows } from './panels.ts'
 
 /** Text to embed. The title of a document counts for each of its passages. */
-export interface Passage {
+export interface EmbeddedPassage {
   title: string | null
   text: string
 }
@@ -26,7 +26,7 @@ export interface TermMatrix {
 }
 
 /** Counts the terms of a passage: 1 for each occurrence in the text, 2 for each in the title. */
-export function countTerms({ title, text }: Passage): Map<string, number> {
+export function countTerms({ title, text }: EmbeddedPassage): Map<string, number> {
   const counts = new Map<string, number>()
   for (const term of terms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
   if (title) for (const term of terms(title)) counts.set(term, (counts.get(term) ?? 0) + titleWeight)
@@ -40,7 +40,7 @@ export const frequencyWeight = (count: number) => Math.log(1 + count)
  * Term counts of passages, with one entry per passage and term. `spread` is the number of passages with a
  * term.
  */
-interface Counted {
+interface TermCounts {
   names: string[]
   spread: number[]
   starts: number[]
@@ -48,9 +48,9 @@ interface Counted {
   counts: number[]
 }
 
-function count(passages: readonly Passage[]): Counted {
+function countPassages(passages: readonly EmbeddedPassage[]): TermCounts {
   const ids = new Map<string, number>()
-  const counted: Counted = { names: [], spread: [], starts: [0], columns: [], counts: [] }
+  const counted: TermCounts = { names: [], spread: [], starts: [0], columns: [], counts: [] }
   for (const passage of passages) {
     for (const [term, times] of countTerms(passage)) {
       let id = ids.get(term)
@@ -83,8 +83,8 @@ function chooseTerms(spread: readonly number[], passageCount: number): number[] 
  * Counts and weighs the terms of passages. Reads the text once. Memory grows with the number of distinct
  * entries.
  */
-export function weigh(passages: readonly Passage[]): TermMatrix {
-  const { names, spread, starts, columns, counts } = count(passages)
+export function weighTerms(passages: readonly EmbeddedPassage[]): TermMatrix {
+  const { names, spread, starts, columns, counts } = countPassages(passages)
   const chosen = chooseTerms(spread, passages.length)
   const places = new Int32Array(names.length).fill(-1)
   chosen.forEach((id, place) => {

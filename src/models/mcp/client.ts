@@ -1,6 +1,6 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
-import { shownPart } from './parts.ts'
+import { shownPart } from './shown-part.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
 
@@ -12,20 +12,20 @@ export interface McpTool {
   readonly inputSchema: Record<string, unknown>
 }
 
-/** A tool that is called, and with what. */
+/** A tool call: the name of the tool and its arguments. */
 export interface McpCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** What a call gave. */
+/** Result of a tool call. */
 export interface McpAnswer {
   readonly text: string
-  /** The tool says that it failed. */
+  /** True if the tool reported a failure. */
   readonly isError: boolean
 }
 
-/** A tool server that cannot be used. Its message is ours and goes on to the wire; what the server said is in the cause. */
+/** A tool server that cannot be used. The message is safe to show; the cause holds the text of the server. */
 export class McpFailure extends Error {
   override readonly name = 'McpFailure'
 
@@ -43,33 +43,33 @@ export function namedCause(error: unknown): Error {
   return new Error(error instanceof Error ? error.name : typeof error)
 }
 
-/** The failure of a server that was waited for as long as may be. */
-export function notInTime(cause: unknown): McpFailure {
+/** Returns the failure of a server that did not answer in time. */
+export function mcpTimeout(cause: unknown): McpFailure {
   return new McpFailure('timeout', 'The server did not answer in time.', cause)
 }
 
-/** Of all answers of one session. */
-export const answerBytesMax = 2_000_000
+/** Maximum size of all answers of one session, in bytes. */
+export const sessionBytesMax = 2_000_000
 const toolPagesMax = 20
-/** Of one session: what begins and ends it, its pages, and a few answers to what its server asks. */
-export const requestsMax = 64
+/** Maximum number of requests of one session: start, end, pages, and a few answers to requests of the server. */
+export const sessionRequestsMax = 64
 
-/** What this runtime says of itself to a server. @param mode  how the version of the protocol is agreed upon */
-export function mcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
+/** Creates a client that identifies this runtime. @param mode  how to negotiate the protocol version */
+export function createMcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
   return new Client(
     { name: 'workbase', version: '1' },
     { versionNegotiation: { mode }, listMaxPages: toolPagesMax },
   )
 }
 
-/** The tools that the server at the other end offers. */
-export async function toolsOf(client: Client, signal: AbortSignal): Promise<McpTool[]> {
+/** Returns all tools of a connected server. */
+export async function listToolsOf(client: Client, signal: AbortSignal): Promise<McpTool[]> {
   const { tools } = await client.listTools(undefined, { signal, cacheMode: 'bypass' })
   return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
 }
 
-/** What the server at the other end answers to a call; a refusal is an answer. @see callMcpTool */
-export async function answerTo(
+/** Calls a tool of a connected server. An error response is a result, too. @see callMcpTool */
+export async function callToolOf(
   { name, args }: McpCall,
   client: Client,
   signal: AbortSignal,
@@ -84,7 +84,7 @@ export async function answerTo(
   const parts = content.map(shownPart).filter(part => part.text.trim() !== '')
   const texts = parts.map(({ text }) => text)
   // Most servers also send structured content as text, for older clients.
-  const isUntold = structuredContent !== undefined && !parts.some(part => part.isText)
-  if (isUntold) texts.unshift(JSON.stringify(structuredContent))
+  const needsStructuredContent = structuredContent !== undefined && !parts.some(part => part.isText)
+  if (needsStructuredContent) texts.unshift(JSON.stringify(structuredContent))
   return { text: texts.join('\n'), isError }
 }

@@ -1,22 +1,22 @@
 import type { AuthProvider, Client } from '@modelcontextprotocol/client'
-import { isInTheClear } from '../../base/loopback.ts'
-import type { Environment } from '../../config/environment.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
-import { type Failed, type IsReleased, releasedSecret } from '../endpoint.ts'
-import { refusalIn } from '../guard.ts'
+import { type CreateFailure, type IsReleased, resolveReleasedSecret } from '../endpoint.ts'
+import { endpointRefusalIn } from '../endpoint-guard.ts'
 import {
-  answerBytesMax,
-  answerTo,
+  callToolOf,
+  createMcpClient,
+  listToolsOf,
   type McpAnswer,
   type McpCall,
   McpFailure,
   type McpSdk,
   type McpTool,
-  mcpClient,
+  mcpTimeout,
   namedCause,
-  notInTime,
-  requestsMax,
-  toolsOf,
+  sessionBytesMax,
+  sessionRequestsMax,
 } from './client.ts'
 
 /** Address and credential of a tool server in its record. */
@@ -25,11 +25,11 @@ export interface McpEndpoint {
   readonly url: string
   readonly credentialRef: string | null
   /** Access tokens of the caller, sent instead of the credential. */
-  readonly accessTokens?: AccessTokens
+  readonly accessTokens?: McpAccessTokens
 }
 
 /** Access tokens of one subject for one server. */
-export interface AccessTokens {
+export interface McpAccessTokens {
   /** @throws McpFailure  the subject is not signed in */
   current(): Promise<string>
   /**
@@ -40,8 +40,8 @@ export interface AccessTokens {
   renew(refused: string): Promise<string>
 }
 
-export interface McpParts {
-  readonly environment: Environment
+export interface McpHttpParts {
+  readonly environment: ConfigEnvironment
   /** Called for each connection, so that a change applies immediately. */
   readonly isReleased: IsReleased
   /** Checked by the endpoint guard. Follows no redirect. */
@@ -56,10 +56,10 @@ export interface McpParts {
  */
 export async function listMcpTools(
   server: McpEndpoint,
-  parts: McpParts,
+  parts: McpHttpParts,
   signal: AbortSignal,
 ): Promise<McpTool[]> {
-  return inSession(server, parts, signal, toolsOf)
+  return inSession(server, parts, signal, listToolsOf)
 }
 
 /**
@@ -74,10 +74,10 @@ export async function listMcpTools(
 export async function callMcpTool(
   server: McpEndpoint,
   call: McpCall,
-  parts: McpParts,
+  parts: McpHttpParts,
   signal: AbortSignal,
 ): Promise<McpAnswer> {
-  return inSession(server, parts, signal, (client, until, sdk) => answerTo(call, client, until, sdk))
+  return inSession(server, parts, signal, (client, until, sdk) => callToolOf(call, client, until, sdk))
 }
 
 /**
@@ -88,16 +88,16 @@ export async function callMcpTool(
  */
 async function inSession<T>(
   server: McpEndpoint,
-  parts: McpParts,
+  parts: McpHttpParts,
   signal: AbortSignal,
   use: (client: Client, until: AbortSignal, sdk: McpSdk) => Promise<T>,
 ): Promise<T> {
   const url = new URL(server.url)
   const { accessTokens } = server
-  const bearer = accessTokens && (await Bearer.open(accessTokens, url))
+  const bearer = accessTokens && (await McpBearer.open(accessTokens, url))
   const credential = bearer ? undefined : await credentialOf(server, parts, url)
   const sdk = await import('@modelcontextprotocol/client')
-  const wire = new Wire(url.origin, parts.fetch, signal, accessTokens !== undefined)
+  const wire = new McpSessionWire(url.origin, parts.fetch, signal, accessTokens !== undefined)
   const transport = new sdk.StreamableHTTPClientTransport(url, {
     fetch: wire.fetch,
     ...(bearer && { authProvider: bearer }),
@@ -112,7 +112,7 @@ async function inSession<T>(
       reconnectionDelayGrowFactor: 1,
     },
   })
-  const client = mcpClient(sdk, 'auto')
+  const client = createMcpClient(sdk, 'auto')
   try {
     await client.connect(transport, { signal: wire.signal })
     return await use(client, wire.signal, sdk)
@@ -125,23 +125,23 @@ async function inSession<T>(
 }
 
 /** Provides an access token to the SDK, which repeats a request once after a 401. */
-class Bearer implements AuthProvider {
+class McpBearer implements AuthProvider {
   /** Error of the last attempt to renew the token. */
   failure: unknown
 
   private constructor(
-    private readonly tokens: AccessTokens,
+    private readonly tokens: McpAccessTokens,
     private sent: string,
   ) {}
 
   /** @throws McpFailure  not signed in, or the token would be sent unencrypted */
-  static async open(tokens: AccessTokens, url: URL): Promise<Bearer> {
-    if (isInTheClear(url))
+  static async open(tokens: McpAccessTokens, url: URL): Promise<McpBearer> {
+    if (isUnencryptedRemote(url))
       throw new McpFailure(
         'credential_unavailable',
         `The access token would be sent to ${url.host} without encryption.`,
       )
-    return new Bearer(tokens, await tokens.current())
+    return new McpBearer(tokens, await tokens.current())
   }
 
   async token(): Promise<string> {
@@ -164,17 +164,17 @@ class Bearer implements AuthProvider {
  */
 async function credentialOf(
   { credentialRef, workspaceId }: McpEndpoint,
-  { environment, isReleased }: McpParts,
+  { environment, isReleased }: McpHttpParts,
   url: URL,
 ): Promise<string | undefined> {
   if (credentialRef === null) return undefined
-  const failed: Failed = (_trouble, reason, { hint = '' } = {}) =>
+  const failed: CreateFailure = (_trouble, reason, { hint = '' } = {}) =>
     new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
-  return releasedSecret({ environment, isReleased, failed }, credentialRef, workspaceId, url)
+  return resolveReleasedSecret({ environment, isReleased, failed }, credentialRef, workspaceId, url)
 }
 
 /** Requests of a session, within their limits. Records what is needed to describe a failure. */
-class Wire {
+class McpSessionWire {
   #status: number | undefined
   #failure: unknown
   #bytes = 0
@@ -200,14 +200,14 @@ class Wire {
     const url = new URL(input)
     if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
     if (init.method === 'GET') return new Response(null, { status: 405 })
-    // // The SDK answers every request of a server, and one response can contain a hundred thousand of them.
-    if (++this.#requests > requestsMax) this.#flooded.abort()
+    // The SDK answers every request of a server, and one response can contain a hundred thousand of them.
+    if (++this.#requests > sessionRequestsMax) this.#flooded.abort()
     this.signal.throwIfAborted()
     const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
     try {
       const answer = await this.send(url, { ...init, signal })
       if (init.method === 'POST') this.#status = answer.status
-      return await singly(answer, answer.body?.pipeThrough(this.#counted()) ?? null)
+      return await requireSingleMessage(answer, answer.body?.pipeThrough(this.#counted()) ?? null)
     } catch (error) {
       if (!(error instanceof BatchRefused)) this.#failure ??= error
       throw error
@@ -217,27 +217,27 @@ class Wire {
   failureOf(error: unknown): McpFailure {
     const cause = this.hasTokens && this.#status !== undefined ? namedCause(error) : error
     const failure = (code: McpFailureCode, message: string) => new McpFailure(code, message, cause)
-    const refusal = refusalIn(this.#failure)
+    const refusal = endpointRefusalIn(this.#failure)
     if (refusal)
       return failure(
         'endpoint_refused',
         `The address may not be dialled: ${refusal.message}. ${refusal.hint}`,
       )
-    if (this.#bytes > answerBytesMax)
-      return failure('too_large', `The server sent more than ${answerBytesMax} bytes.`)
+    if (this.#bytes > sessionBytesMax)
+      return failure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
     if (this.#flooded.signal.aborted)
-      return failure('protocol_error', `The server asks for more than ${requestsMax} answers.`)
-    if (this.until.aborted) return notInTime(cause)
+      return failure('protocol_error', `The server asks for more than ${sessionRequestsMax} answers.`)
+    if (this.until.aborted) return mcpTimeout(cause)
     return this.#status === undefined || this.#failure !== undefined
       ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
-      : failure(...described(this.#status, this.hasTokens))
+      : failure(...failureByStatus(this.#status, this.hasTokens))
   }
 
   #counted(): TransformStream<Uint8Array, Uint8Array> {
     return new TransformStream({
       transform: (part, controller) => {
         this.#bytes += part.length
-        if (this.#bytes > answerBytesMax) controller.error(new Error('too large'))
+        if (this.#bytes > sessionBytesMax) controller.error(new Error('too large'))
         else controller.enqueue(part)
       },
     })
@@ -257,7 +257,7 @@ class BatchRefused extends Error {
  *
  * @throws BatchRefused
  */
-async function singly(
+async function requireSingleMessage(
   { status, headers }: Response,
   body: ReadableStream<Uint8Array> | null,
 ): Promise<Response> {
@@ -269,7 +269,7 @@ async function singly(
 }
 
 /** Returns the failure of a session by the status of its last response. */
-function described(status: number, hasTokens: boolean): [McpFailureCode, string] {
+function failureByStatus(status: number, hasTokens: boolean): [McpFailureCode, string] {
   if (status === 401 || status === 403)
     return [
       'unauthorized',
@@ -278,7 +278,7 @@ function described(status: number, hasTokens: boolean): [McpFailureCode, string]
   if (status >= 300 && status < 400)
     return [
       'redirected',
-      'The server answered with a redirect, which is not followed. Use the address that it leads to.',
+      'The server answered with a redirect, which is not followed. Use the target address instead.',
     ]
   if (status >= 400) return ['http_error', `The server answered with status ${status}. Check the url.`]
   return [

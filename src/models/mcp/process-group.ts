@@ -33,7 +33,7 @@ const lookEveryMs = 50
  * Creates the transport to a program, without starting it. On Windows, which has no process groups, only the
  * program itself is ended.
  */
-export function transportTo(sdk: McpSdk, stdio: StdioSdk, program: Program): ProgramTransport {
+export function createProgramTransport(sdk: McpSdk, stdio: StdioSdk, program: Program): ProgramTransport {
   if (process.platform !== 'win32') return new ProgramGroup(program, sdk)
   const { command, args, env, cwd, maxBufferSize } = program
   return new stdio.StdioClientTransport({

@@ -1,17 +1,17 @@
 import { parseJson } from '../../base/parse-json.ts'
-import { readWhole } from '../../base/read-whole.ts'
-import { refusalIn } from '../guard.ts'
-import { type Outbound, type OutboundAnswer, retryAfterMs } from '../outbound.ts'
-import { ProviderFailure, reasonIn, saidCharsMax } from './failure.ts'
-import { errorIn, isFinal, statusOf } from './refusal.ts'
+import { readBody } from '../../base/read-body.ts'
+import { endpointRefusalIn } from '../endpoint-guard.ts'
+import { type Outbound, type OutboundResponse, requestedDelayMs } from '../outbound.ts'
+import { errorIn, isFinalRefusal, statusOf } from './known-refusals.ts'
+import { ProviderFailure, providerReasonIn, searchedCharsMax } from './provider-failure.ts'
 
 /** Maximum size of one answer, whole or streamed. */
-export const answerBytesMax = 64_000_000
+export const providerAnswerBytesMax = 64_000_000
 /** Longest pause before a retry. If a provider requests a longer one, the request is not repeated. */
 const retryAfterMsMax = 20_000
 
 /** Endpoint and credential of requests. */
-export interface Calls {
+export interface RequestTarget {
   readonly endpoint: URL
   readonly credential: string | undefined
   /** Headers in addition to those of every request. */
@@ -19,7 +19,7 @@ export interface Calls {
 }
 
 /** Sends a request of the SDK. */
-export type Send = (input: unknown, init: RequestInit | undefined) => Promise<OutboundAnswer>
+export type SendRequest = (input: unknown, init: RequestInit | undefined) => Promise<OutboundResponse>
 
 /**
  * Returns a function that sends requests of the SDK with our own headers only. Headers of the SDK describe
@@ -27,11 +27,11 @@ export type Send = (input: unknown, init: RequestInit | undefined) => Promise<Ou
  *
  * @param tell  called when the guard refuses a connection, because the SDK would retry and hide the reason
  */
-export function sender(
-  { endpoint, credential, headers }: Calls,
+export function createSend(
+  { endpoint, credential, headers }: RequestTarget,
   outbound: Outbound,
   tell: (refusal: ProviderFailure) => void,
-): Send {
+): SendRequest {
   return async (input, init) => {
     const url = new URL(String(input))
     if (url.origin !== endpoint.origin) throw new Error(`${url.origin} is not ${endpoint.origin}`)
@@ -49,7 +49,7 @@ export function sender(
         signal: init?.signal ?? null,
       })
     } catch (error) {
-      const refusal = refusalIn(error)
+      const refusal = endpointRefusalIn(error)
       if (refusal)
         tell(
           new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal),
@@ -60,15 +60,19 @@ export function sender(
 }
 
 /** Returns a completely read response to the SDK, so that its timeout and retries include the body. */
-export async function whole(answer: OutboundAnswer, credential: string | undefined): Promise<Response> {
-  const body = await readWhole(answer.body, answerBytesMax)
+export async function toSdkResponse(
+  answer: OutboundResponse,
+  credential: string | undefined,
+): Promise<Response> {
+  const body = await readBody(answer.body, providerAnswerBytesMax)
   const { status, headers } = answer
   if (body.length === 0) return new Response(null, { status, headers: { ...json, ...retryHeaders(headers) } })
   if (status < 300)
     return (
-      lateRefusal(body, answer, credential) ?? new Response(new Uint8Array(body), { status, headers: json })
+      lateErrorResponse(body, answer, credential) ??
+      new Response(new Uint8Array(body), { status, headers: json })
     )
-  return refusal(status, body.toString(), headers, credential)
+  return errorResponse(status, body.toString(), headers, credential)
 }
 
 const json = { 'content-type': 'application/json' }
@@ -76,30 +80,30 @@ const json = { 'content-type': 'application/json' }
 const errorBytesMax = 16_384
 
 /** Returns the error that a provider sent with a success status; undefined for a real success. */
-function lateRefusal(
+function lateErrorResponse(
   body: Buffer,
-  { headers }: OutboundAnswer,
+  { headers }: OutboundResponse,
   credential: string | undefined,
 ): Response | undefined {
   if (body.length > errorBytesMax || !body.includes('"error"')) return undefined
   const parsed = parseJson(body.toString())
   const status = statusOf(errorIn(parsed))
-  return status === undefined ? undefined : refusal(status, JSON.stringify(parsed), headers, credential)
+  return status === undefined ? undefined : errorResponse(status, JSON.stringify(parsed), headers, credential)
 }
 
 /** Returns an error response in the format of OpenAI, which the SDK reads. */
-export function refusal(
+export function errorResponse(
   status: number,
   text: string,
-  headers: OutboundAnswer['headers'],
+  headers: OutboundResponse['headers'],
   credential: string | undefined,
 ): Response {
   const shown = withoutSecret(text, credential)
   const parsed = parseJson(shown)
-  const said = reasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
-  const retry = isFinal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
-  // // The failure keeps the body in memory, so the body is kept short.
-  const body = parsed === undefined ? shown.slice(0, saidCharsMax) : JSON.stringify({ error: said })
+  const said = providerReasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
+  const retry = isFinalRefusal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
+  // The failure keeps the body in memory, so the body is kept short.
+  const body = parsed === undefined ? shown.slice(0, searchedCharsMax) : JSON.stringify({ error: said })
   return new Response(body, { status, headers: { ...json, ...retry } })
 }
 
@@ -114,8 +118,8 @@ function withoutSecret(text: string, credential: string | undefined): string {
 /**
  * Returns the pause that a provider requests, as headers for the SDK. Too long a pause disables the retry.
  */
-function retryHeaders(headers: OutboundAnswer['headers']): Record<string, string> {
-  const waitMs = retryAfterMs(headers)
+function retryHeaders(headers: OutboundResponse['headers']): Record<string, string> {
+  const waitMs = requestedDelayMs(headers)
   if (waitMs === undefined) return {}
   return waitMs > retryAfterMsMax ? { 'x-should-retry': 'false' } : { 'retry-after-ms': String(waitMs) }
 }

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import { abortWith, TimedOut, unlessAborted } from '../../base/deadline.ts'
-import { bounded, readWhole, TooLong } from '../../base/read-whole.ts'
-import type { OutboundAnswer } from '../outbound.ts'
+import { BodyTooLong, limitBytes, readBody } from '../../base/read-body.ts'
+import type { OutboundResponse } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
-import { answerBytesMax, refusal, type Send, whole } from './exchange.ts'
-import { ProviderFailure, timedOut } from './failure.ts'
-import { errorIn, statusOf } from './refusal.ts'
+import { errorResponse, providerAnswerBytesMax, type SendRequest, toSdkResponse } from './exchange.ts'
+import { errorIn, statusOf } from './known-refusals.ts'
+import { ProviderFailure, providerTimeout } from './provider-failure.ts'
 
 /**
  * Time to wait for the end of the body after the last event. Only a connection that was read completely is
@@ -14,20 +14,20 @@ import { errorIn, statusOf } from './refusal.ts'
 const lingerMs = 250
 
 /** How a streamed answer is read. */
-export interface Reading {
+export interface StreamOptions {
   readonly clock: Clock
   readonly signal: AbortSignal
   /** Returns true for an event with content. After the first one, the request is not repeated. */
   readonly begins: (event: unknown) => boolean
 }
 
-interface StreamParts extends Reading {
+interface StreamParts extends StreamOptions {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
   /** True if requests that time out are not repeated. */
   readonly isLocal: boolean
-  readonly sender: (tell: (refusal: ProviderFailure) => void) => Send
+  readonly createSender: (tell: (refusal: ProviderFailure) => void) => SendRequest
   /**
    * Sends the request through the SDK, which repeats it if `fetch` fails.
    *
@@ -37,30 +37,30 @@ interface StreamParts extends Reading {
 }
 
 /** First event with content, and the events after it. */
-interface Begun {
+interface StartedStream {
   readonly first: IteratorResult<unknown, void>
   readonly rest: AsyncGenerator<unknown, void, undefined>
-  readonly attempt: Attempt
+  readonly attempt: StreamAttempt
 }
 
 /**
  * Yields the events of an answer. For the SDK, the request succeeds at the first event with content. A
  * failure before it is retried.
  */
-export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
+export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
   const { signal, clock, totalMs } = parts
   const ending = new AbortController()
   const letGo = abortWith(ending, signal)
   const cancel = clock.after(totalMs, () =>
     ending.abort(new ProviderFailure('did not finish its answer in time')),
   )
-  let begun: Begun | undefined
+  let begun: StartedStream | undefined
   try {
-    begun = await beginning(parts, ending)
+    begun = await startStream(parts, ending)
     for (let next = begun.first; !next.done; next = await begun.rest.next()) yield next.value
   } catch (error) {
     ending.signal.throwIfAborted()
-    throw brokenOff(error)
+    throw streamBroken(error)
   } finally {
     cancel()
     letGo()
@@ -68,27 +68,27 @@ export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, voi
   }
 }
 
-async function beginning(parts: StreamParts, ending: AbortController): Promise<Begun> {
+async function startStream(parts: StreamParts, ending: AbortController): Promise<StartedStream> {
   const giveUp = (failure: ProviderFailure) => ending.abort(failure)
-  const send = parts.sender(giveUp)
-  let begun: Begun | undefined
+  const send = parts.createSender(giveUp)
+  let begun: StartedStream | undefined
   const posted = parts.post(async (input, init) => {
-    const attempt = new Attempt({ ...parts, until: ending.signal })
+    const attempt = new StreamAttempt({ ...parts, until: ending.signal })
     try {
       const answer = await send(input, { ...init, signal: attempt.signal })
-      if (answer.status >= 300) return await whole(answer, parts.credential)
+      if (answer.status >= 300) return await toSdkResponse(answer, parts.credential)
       const rest = attempt.events(answer)
       let first = await rest.next()
       while (!first.done && !parts.begins(first.value)) first = await rest.next()
       const error = first.done ? undefined : errorIn(first.value)
       const status = statusOf(error)
       if (status !== undefined)
-        return refusal(status, JSON.stringify({ error }), answer.headers, parts.credential)
+        return errorResponse(status, JSON.stringify({ error }), answer.headers, parts.credential)
       begun = { first, rest, attempt }
       return new Response(null)
     } catch (error) {
       if (error instanceof ProviderFailure) giveUp(error)
-      else if (error instanceof TimedOut && parts.isLocal) giveUp(timedOut(error))
+      else if (error instanceof TimedOut && parts.isLocal) giveUp(providerTimeout(error))
       throw error
     } finally {
       if (!begun) attempt.end()
@@ -98,7 +98,7 @@ async function beginning(parts: StreamParts, ending: AbortController): Promise<B
   return begun!
 }
 
-function brokenOff(cause: unknown): ProviderFailure {
+function streamBroken(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
   const what =
     cause instanceof TimedOut
@@ -116,16 +116,16 @@ interface AttemptParts {
 }
 
 /** One request whose answer is streamed. Aborted after too long a silence. */
-class Attempt {
+class StreamAttempt {
   readonly #stop = new AbortController()
-  readonly #letGo: () => void
+  readonly #unlink: () => void
   #cancel = () => {}
   /** True after the provider marked the end of the answer. */
   #isDone = false
   #isRead = false
 
   constructor(private readonly parts: AttemptParts) {
-    this.#letGo = abortWith(this.#stop, parts.until)
+    this.#unlink = abortWith(this.#stop, parts.until)
     this.#wait(parts.idleMs)
   }
 
@@ -140,12 +140,12 @@ class Attempt {
    * @throws ProviderFailure  the answer is unreadable, or ends without the mark
    * @throws TimedOut, and any error of the connection
    */
-  async *events(answer: OutboundAnswer): AsyncGenerator<unknown, void, undefined> {
+  async *events(answer: OutboundResponse): AsyncGenerator<unknown, void, undefined> {
     try {
       if (/\bjson\b/i.test(answer.headers.get('content-type') ?? '')) yield await this.#whole(answer)
-      else yield* this.#parsed(eventData(this.#heard(answer.body)))
+      else yield* this.#parsed(eventData(this.#resetTimer(answer.body)))
     } catch (error) {
-      if (error instanceof SyntaxError || error instanceof TooLong || error instanceof RangeError)
+      if (error instanceof SyntaxError || error instanceof BodyTooLong || error instanceof RangeError)
         throw new ProviderFailure('sent an answer that cannot be read', {}, {}, error)
       throw this.signal.aborted ? this.signal.reason : error
     }
@@ -154,7 +154,7 @@ class Attempt {
   /** Releases the request, and aborts it unless it was read completely. */
   end(): void {
     this.#cancel()
-    this.#letGo()
+    this.#unlink()
     if (!this.#isRead) this.#stop.abort()
   }
 
@@ -175,12 +175,12 @@ class Attempt {
     )
   }
 
-  async #whole({ body }: OutboundAnswer): Promise<unknown> {
-    return JSON.parse((await readWhole(this.#heard(body), answerBytesMax)).toString())
+  async #whole({ body }: OutboundResponse): Promise<unknown> {
+    return JSON.parse((await readBody(this.#resetTimer(body), providerAnswerBytesMax)).toString())
   }
 
-  async *#heard(body: OutboundAnswer['body']): AsyncGenerator<Uint8Array> {
-    for await (const part of bounded(body, answerBytesMax)) {
+  async *#resetTimer(body: OutboundResponse['body']): AsyncGenerator<Uint8Array> {
+    for await (const part of limitBytes(body, providerAnswerBytesMax)) {
       if (!this.#isDone) this.#cancel()
       yield part
       if (!this.#isDone) this.#wait(this.parts.idleMs)

@@ -6,29 +6,29 @@ import {
   type ContentRecord,
   type ContentStore,
   type ContentWrite,
-  keyText,
+  collectionKeyText,
   type LexicalSearch,
   type Metric,
   type Occurrences,
-  type Owner,
   type Payload,
-  type Reach,
+  type RecordOwner,
   type RecordView,
-  type Scored,
+  type ScoredRecord,
+  type SearchReach,
 } from '../content.ts'
-import { compareCodePoints, matcherOf } from '../filter.ts'
-import { collectionMissing } from '../missing.ts'
-import type { Outcome, Refusal, RowStore, Write } from '../rows.ts'
+import { compareCodePoints, createMatcher } from '../filter.ts'
+import type { RowStore, Write, WriteOutcome, WriteRefusal } from '../rows.ts'
+import { collectionMissing } from '../store-features.ts'
 import type { Visibility } from '../visibility.ts'
 
-interface Kept extends ContentRecord {
+interface MemoryRecord extends ContentRecord {
   readonly record: number
 }
 
 /** A collection and its records by id; never changed, only replaced. */
-interface Shelf {
+interface MemoryCollection {
   readonly collection: Collection
-  readonly records: ReadonlyMap<string, Kept>
+  readonly records: ReadonlyMap<string, MemoryRecord>
 }
 
 /**
@@ -56,7 +56,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
 
 class MemoryContent {
   readonly #rows: RowStore
-  readonly #shelves = new Map<string, Shelf>()
+  readonly #shelves = new Map<string, MemoryCollection>()
   #lastCollection = 0
   #lastRecord = 0
   #writing: Promise<unknown> = Promise.resolve()
@@ -65,19 +65,19 @@ class MemoryContent {
     this.#rows = rows
   }
 
-  find(key: CollectionKey): Shelf | undefined {
-    return this.#shelves.get(keyText(key))
+  find(key: CollectionKey): MemoryCollection | undefined {
+    return this.#shelves.get(collectionKeyText(key))
   }
 
   /** Runs units one after another, because each waits for its rows to be written. */
-  write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome> {
+  write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
     const written = this.#writing.then(() => this.#write(changes, rows))
     this.#writing = written.catch(() => {})
     return written
   }
 
-  async #write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome> {
-    const draft = new Map<string, Shelf | undefined>()
+  async #write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<WriteOutcome> {
+    const draft = new Map<string, MemoryCollection | undefined>()
     const refused = this.#draft(changes, draft)
     if (refused) return { ...refused, at: refused.at + rows.length }
     const outcome = await this.#rows.atomic(rows)
@@ -89,9 +89,9 @@ class MemoryContent {
     return outcome
   }
 
-  #draft(changes: readonly ContentWrite[], draft: Map<string, Shelf | undefined>) {
+  #draft(changes: readonly ContentWrite[], draft: Map<string, MemoryCollection | undefined>) {
     for (const [at, change] of changes.entries()) {
-      const name = keyText(change)
+      const name = collectionKeyText(change)
       const before = draft.has(name) ? draft.get(name) : this.#shelves.get(name)
       const after = this.#changed(before, change)
       if (typeof after === 'string') return { ok: false as const, at, reason: after }
@@ -100,7 +100,10 @@ class MemoryContent {
     return undefined
   }
 
-  #changed(shelf: Shelf | undefined, change: ContentWrite): Shelf | undefined | Refusal {
+  #changed(
+    shelf: MemoryCollection | undefined,
+    change: ContentWrite,
+  ): MemoryCollection | undefined | WriteRefusal {
     switch (change.op) {
       case 'createCollection': {
         if (shelf) return 'exists'
@@ -112,20 +115,22 @@ class MemoryContent {
       case 'dropCollection':
         return undefined
       case 'deleteDocument':
-        return shelf && without(shelf, record => record.documentId === change.documentId)
+        return shelf && withoutRecords(shelf, record => record.documentId === change.documentId)
       case 'deleteDocuments':
         return (
           shelf &&
-          without(
+          withoutRecords(
             shelf,
             ({ documentId, payload }) =>
               documentId !== null && payload.knowledgeBaseId === change.knowledgeBaseId,
           )
         )
       case 'deleteRecord':
-        return shelf?.records.has(change.id) ? without(shelf, record => record.id === change.id) : 'absent'
+        return shelf?.records.has(change.id)
+          ? withoutRecords(shelf, record => record.id === change.id)
+          : 'absent'
       case 'requireOwners':
-        return shelf ? owned(shelf, change.owners) : 'absent'
+        return shelf ? checkOwners(shelf, change.owners) : 'absent'
       case 'upsert':
         if (!shelf) return 'absent'
         return change.generation === shelf.collection.generation
@@ -134,7 +139,7 @@ class MemoryContent {
     }
   }
 
-  #upserted(shelf: Shelf, added: readonly ContentRecord[]): Shelf {
+  #upserted(shelf: MemoryCollection, added: readonly ContentRecord[]): MemoryCollection {
     const records = new Map(shelf.records)
     for (const record of added) {
       requireDimension(shelf.collection, record.vector)
@@ -143,13 +148,13 @@ class MemoryContent {
       records.delete(record.id)
       records.set(record.id, { ...structuredClone(record), record: ++this.#lastRecord })
     }
-    return changedTo(shelf, records)
+    return withRecords(shelf, records)
   }
 
-  nearest(key: CollectionKey, vector: Float32Array, limit: number, reach: Reach): Scored[] {
+  nearest(key: CollectionKey, vector: Float32Array, limit: number, reach: SearchReach): ScoredRecord[] {
     const { collection } = this.#require(key)
     requireDimension(collection, vector)
-    return best(
+    return bestScored(
       this.#reached(key, reach).map(({ record, vector: stored }) => ({
         record,
         score: similarity(collection.metric, vector, stored),
@@ -159,7 +164,7 @@ class MemoryContent {
   }
 
   /** Scores each record by the share of its words that occur in the query. */
-  search(key: CollectionKey, text: string, limit: number, reach: Reach): Scored[] {
+  search(key: CollectionKey, text: string, limit: number, reach: SearchReach): ScoredRecord[] {
     this.#requireLexical(key)
     const asked = new Set(words(text))
     const scored = this.#reached(key, reach).map(kept => {
@@ -167,7 +172,7 @@ class MemoryContent {
       const matches = found.filter(word => asked.has(word)).length
       return { record: kept.record, score: matches === 0 ? 0 : matches / found.length }
     })
-    return best(
+    return bestScored(
       scored.filter(({ score }) => score > 0),
       limit,
     )
@@ -199,11 +204,11 @@ class MemoryContent {
     const reached = new Map(this.#reached(key, { visibility }).map(kept => [kept.record, kept]))
     return records.flatMap(record => {
       const kept = reached.get(record)
-      return kept ? [viewOf(kept, vectors)] : []
+      return kept ? [toRecordView(kept, vectors)] : []
     })
   }
 
-  owners(key: CollectionKey, ids: readonly string[]): Owner[] {
+  owners(key: CollectionKey, ids: readonly string[]): RecordOwner[] {
     const shelf = this.find(key)
     return ids.map(id => ({ id, documentId: ownerIn(shelf, id) }))
   }
@@ -220,10 +225,10 @@ class MemoryContent {
     const { after } = query
     return this.#reached(key, query)
       .filter(({ documentId }) => documentId === query.documentId)
-      .sort(byPlace)
-      .filter(kept => !after || byPlace(kept, after) > 0)
+      .sort(comparePositions)
+      .filter(kept => !after || comparePositions(kept, after) > 0)
       .slice(0, query.limit)
-      .map(kept => viewOf(kept, false))
+      .map(kept => toRecordView(kept, false))
   }
 
   #requireLexical(key: CollectionKey): void {
@@ -231,14 +236,14 @@ class MemoryContent {
       throw new WbError('hybrid_not_supported', 'the collection was made without lexical search')
   }
 
-  #require(key: CollectionKey): Shelf {
+  #require(key: CollectionKey): MemoryCollection {
     const shelf = this.find(key)
     if (!shelf) throw collectionMissing(key)
     return shelf
   }
 
-  #reached(key: CollectionKey, { visibility, filter }: Reach): Kept[] {
-    const matches = matcherOf(filter)
+  #reached(key: CollectionKey, { visibility, filter }: SearchReach): MemoryRecord[] {
+    const matches = createMatcher(filter)
     return [...this.#require(key).records.values()].filter(
       ({ payload }) => isVisible(visibility, payload) && matches(payload),
     )
@@ -249,21 +254,30 @@ function wordsOf({ title, text }: ContentRecord): string[] {
   return words(`${title ?? ''} ${text ?? ''}`)
 }
 
-function ownerIn(shelf: Shelf | undefined, id: string): string | null {
+function ownerIn(shelf: MemoryCollection | undefined, id: string): string | null {
   return shelf?.records.get(id)?.documentId ?? null
 }
 
-function owned(shelf: Shelf, owners: readonly Owner[]): Shelf | Refusal {
+function checkOwners(
+  shelf: MemoryCollection,
+  owners: readonly RecordOwner[],
+): MemoryCollection | WriteRefusal {
   return owners.every(({ id, documentId }) => ownerIn(shelf, id) === documentId) ? shelf : 'stale'
 }
 
-function changedTo({ collection }: Shelf, records: ReadonlyMap<string, Kept>): Shelf {
+function withRecords(
+  { collection }: MemoryCollection,
+  records: ReadonlyMap<string, MemoryRecord>,
+): MemoryCollection {
   return { collection: { ...collection, version: collection.version + 1, records: records.size }, records }
 }
 
-function without(shelf: Shelf, leaves: (record: Kept) => boolean): Shelf {
+function withoutRecords(
+  shelf: MemoryCollection,
+  leaves: (record: MemoryRecord) => boolean,
+): MemoryCollection {
   const kept = [...shelf.records].filter(([, record]) => !leaves(record))
-  return kept.length === shelf.records.size ? shelf : changedTo(shelf, new Map(kept))
+  return kept.length === shelf.records.size ? shelf : withRecords(shelf, new Map(kept))
 }
 
 function requireDimension({ dimension }: Collection, vector: Float32Array): void {
@@ -298,23 +312,23 @@ function similarity(metric: Metric, query: Float32Array, stored: Float32Array): 
   return norms === 0 ? 0 : Math.max(-1, Math.min(1, dot / norms))
 }
 
-function best(scored: Scored[], limit: number): Scored[] {
+function bestScored(scored: ScoredRecord[], limit: number): ScoredRecord[] {
   return scored.sort((a, b) => b.score - a.score || a.record - b.record).slice(0, limit)
 }
 
-interface Place {
+interface RecordPosition {
   readonly chunkIndex: number | null
   readonly id: string
 }
 
 /** Orders by chunk index, nulls last, then by id. */
-function byPlace(a: Place, b: Place): number {
+function comparePositions(a: RecordPosition, b: RecordPosition): number {
   const order = (a.chunkIndex ?? Number.POSITIVE_INFINITY) - (b.chunkIndex ?? Number.POSITIVE_INFINITY)
   return Number.isNaN(order) || order === 0 ? compareCodePoints(a.id, b.id) : order
 }
 
-function viewOf(
-  { record, id, documentId, chunkIndex, text, payload, vector }: Kept,
+function toRecordView(
+  { record, id, documentId, chunkIndex, text, payload, vector }: MemoryRecord,
   withVector: boolean,
 ): RecordView {
   const view = { record, id, documentId, chunkIndex, text, payload: structuredClone(payload) }

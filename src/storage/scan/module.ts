@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { once } from '../../base/once.ts'
 import { packageRoot } from '../../base/package.ts'
 
 // The parts of the global that the scan uses. Their types are in lib.dom, which server code must not use.
@@ -51,17 +52,14 @@ export const PAGE_BYTES = 65_536
 /** Maximum number of pages that 32-bit addresses can reach: 4 GiB. */
 export const MAX_PAGES = 65_536
 
-const loaded: { module?: ScanModule } = {}
-
 /**
  * Returns the scan kernels of this package; compiles them on first use.
  *
  * @throws Error  ENOENT if `dist/scan.wasm` was not built
  */
-export function loadScanModule(): ScanModule {
-  loaded.module ??= new WebAssembly.Module(readFileSync(join(packageRoot(), 'dist', 'scan.wasm')))
-  return loaded.module
-}
+export const loadScanModule = once(
+  (): ScanModule => new WebAssembly.Module(readFileSync(join(packageRoot(), 'dist', 'scan.wasm'))),
+)
 
 /** Creates an instance of the kernels with its own memory of `pages` pages, which can grow to `MAX_PAGES`. */
 export function openScan(module: ScanModule, pages: number): { memory: ScanMemory; kernels: ScanKernels } {

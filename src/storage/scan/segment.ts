@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.ts'
-import type { Metric, Scored } from '../content.ts'
+import type { Metric, ScoredRecord } from '../content.ts'
 import {
   MAX_PAGES,
   openScan,
@@ -10,7 +10,7 @@ import {
 } from './module.ts'
 
 /** Consecutive rows read from disk: `vectors` holds `records.length` vectors, one after another. */
-export interface Block {
+export interface VectorBlock {
   records: ArrayLike<number>
   vectors: Float32Array
 }
@@ -153,7 +153,7 @@ export class Segment {
    * @param allowed  if given, other records are left out before the `k` best are chosen
    * @throws RangeError  wrong length
    */
-  nearest(query: Float32Array, k: number, allowed?: ReadonlySet<number>): Scored[] {
+  nearest(query: Float32Array, k: number, allowed?: ReadonlySet<number>): ScoredRecord[] {
     this.#requireLength(query)
     // The norm of the query is computed like that of a row, so that the cosine of equal vectors is exactly 1.
     const querySquare = this.#place(query, this.size)
@@ -162,7 +162,7 @@ export class Segment {
     const total = slots?.length ?? this.size
     const results = this.#views.doubles.subarray(this.#outAt / 8, this.#slotsAt / 8)
     const [score, records, squares] = [scores[this.#metric], this.#records, this.#squares]
-    const best = new Best(k)
+    const best = new TopResults(k)
     for (let from = 0; from < total; from += BATCH_ROWS) {
       const count = Math.min(BATCH_ROWS, total - from)
       this.#measure(from, count, slots)
@@ -235,12 +235,16 @@ export class Segment {
  * @param blocks  contain each record at most once
  * @throws RangeError  a block whose vectors do not match its records, or a query of the wrong length
  */
-export function scanBlocks(module: ScanModule, blocks: Iterable<Block>, question: BlockQuery): Scored[] {
+export function scanBlocks(
+  module: ScanModule,
+  blocks: Iterable<VectorBlock>,
+  question: BlockQuery,
+): ScoredRecord[] {
   const { dimension, metric, query, k, allowed } = question
   const window = new Segment(module, dimension, metric)
   const windowRows = Math.max(1, Math.min(BATCH_ROWS, Math.floor(WINDOW_BYTES / (dimension * 4))))
   window.reserve(windowRows)
-  let best: Scored[] = []
+  let best: ScoredRecord[] = []
   const takeWindow = () => {
     best = [...best, ...window.nearest(query, k)].sort(byRank).slice(0, k)
     window.clear()
@@ -285,14 +289,14 @@ function viewsOf({ buffer }: ScanMemory): Views {
   }
 }
 
-function byRank(a: Scored, b: Scored): number {
+function byRank(a: ScoredRecord, b: ScoredRecord): number {
   return b.score - a.score || a.record - b.record
 }
 
 /** The `k` best results so far, as a binary heap with the worst on top. */
-class Best {
+class TopResults {
   readonly #k: number
-  readonly #heap: Scored[] = []
+  readonly #heap: ScoredRecord[] = []
   /** Results with a lower score cannot be among the best; most rows cost only this comparison. */
   bar = Number.NEGATIVE_INFINITY
 
@@ -307,11 +311,11 @@ class Best {
     if (this.#heap.length === this.#k) this.bar = this.#heap[0]?.score ?? Number.POSITIVE_INFINITY
   }
 
-  ranked(): Scored[] {
+  ranked(): ScoredRecord[] {
     return this.#heap.toSorted(byRank)
   }
 
-  #rise(item: Scored): void {
+  #rise(item: ScoredRecord): void {
     let at = this.#heap.length
     while (at > 0) {
       const parent = (at - 1) >> 1
@@ -322,7 +326,7 @@ class Best {
     this.#heap[at] = item
   }
 
-  #sink(item: Scored): void {
+  #sink(item: ScoredRecord): void {
     const { length } = this.#heap
     let at = 0
     for (;;) {

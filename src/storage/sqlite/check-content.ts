@@ -1,8 +1,8 @@
-import { type Check, lookFor, type Search } from './check-search.ts'
+import { type ProblemSearch, runSearch, type StoreCheck } from './check-search.ts'
 import { metrics, textTable, vectorTable } from './collections.ts'
 import type Database from './driver.ts'
 
-interface CollectionRow {
+interface CheckedCollection {
   readonly id: number
   readonly generation: number
   readonly dimension: number
@@ -28,7 +28,7 @@ const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collec
     AND knowledge_bases.knowledgeBaseId = documents.knowledgeBaseId
     AND record.document_id = documents.documentId)`
 
-const searches: readonly Search[] = [
+const contentSearches: readonly ProblemSearch[] = [
   ...['record', 'record_gone', 'embedder_model'].map(table => ({
     check: `${table} rows whose collection is gone`,
     selects: [
@@ -94,9 +94,9 @@ const searches: readonly Search[] = [
 ]
 
 /** Checks the content of a store, including the tables of each collection. */
-export function contentChecks(database: Database.Database): readonly Check[] {
+export function contentChecks(database: Database.Database): readonly StoreCheck[] {
   const collections = database
-    .prepare<[], CollectionRow>('SELECT id, generation, dimension, staging, lexical FROM collection')
+    .prepare<[], CheckedCollection>('SELECT id, generation, dimension, staging, lexical FROM collection')
     .all()
   const present = new Set(
     database.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
@@ -106,14 +106,14 @@ export function contentChecks(database: Database.Database): readonly Check[] {
   const missing = [...wanted].filter(name => !present.has(name))
   const whole = collections.filter(collection => tablesOf(collection).every(name => present.has(name)))
   const found = [
-    ...searches,
-    { check: 'records without a vector, vectors without a record', selects: whole.flatMap(unlikeVectors) },
-    { check: 'vectors of another length than their collection has', selects: whole.map(misshapen) },
+    ...contentSearches,
+    { check: 'records without a vector, vectors without a record', selects: whole.flatMap(vectorMismatches) },
+    { check: 'vectors of another length than their collection has', selects: whole.map(malformedVectors) },
     {
       check: 'records out of the full text, full text without a record',
-      selects: whole.filter(({ lexical }) => lexical).flatMap(unlikeText),
+      selects: whole.filter(({ lexical }) => lexical).flatMap(textMismatches),
     },
-  ].map(search => lookFor(database, search))
+  ].map(search => runSearch(database, search))
   return [
     ...found,
     { check: 'tables whose collection is gone', count: strays.length, examples: strays },
@@ -121,7 +121,7 @@ export function contentChecks(database: Database.Database): readonly Check[] {
   ]
 }
 
-function tablesOf({ id, generation, staging, lexical }: CollectionRow): string[] {
+function tablesOf({ id, generation, staging, lexical }: CheckedCollection): string[] {
   return [
     vectorTable(id, generation),
     ...(staging ? [vectorTable(id, generation + 1)] : []),
@@ -129,12 +129,16 @@ function tablesOf({ id, generation, staging, lexical }: CollectionRow): string[]
   ]
 }
 
-function unlikeVectors({ id, generation }: CollectionRow): string[] {
+function vectorMismatches({ id, generation }: CheckedCollection): string[] {
   const table = vectorTable(id, generation)
-  return unlike(`SELECT record FROM record WHERE collection = ${id}`, `SELECT record FROM ${table}`, table)
+  return listDifferences(
+    `SELECT record FROM record WHERE collection = ${id}`,
+    `SELECT record FROM ${table}`,
+    table,
+  )
 }
 
-function misshapen({ id, generation, dimension }: CollectionRow): string {
+function malformedVectors({ id, generation, dimension }: CheckedCollection): string {
   const table = vectorTable(id, generation)
   return `SELECT '${table}/' || record AS example FROM ${table}
     WHERE typeof(data) <> 'blob' OR length(data) <> ${dimension * Float32Array.BYTES_PER_ELEMENT}`
@@ -145,14 +149,14 @@ function misshapen({ id, generation, dimension }: CollectionRow): string {
  *
  * @see https://www.sqlite.org/fts5.html#the_docsize_table
  */
-function unlikeText({ id }: CollectionRow): string[] {
+function textMismatches({ id }: CheckedCollection): string[] {
   const table = textTable(id)
   const texts = `SELECT record FROM record WHERE collection = ${id} AND (text IS NOT NULL OR title IS NOT NULL)`
-  return unlike(texts, `SELECT id AS record FROM ${table}_docsize`, table)
+  return listDifferences(texts, `SELECT id AS record FROM ${table}_docsize`, table)
 }
 
 /** Returns searches for the numbers that are in only one of two lists. */
-function unlike(one: string, other: string, table: string): string[] {
+function listDifferences(one: string, other: string, table: string): string[] {
   const example = `SELECT '${table}/' || record AS example`
   return [`${example} FROM (${one} EXCEPT ${other})`, `${example} FROM (${other} EXCEPT ${one})`]
 }

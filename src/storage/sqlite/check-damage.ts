@@ -1,12 +1,12 @@
 import type { AnyTable } from '../rows.ts'
 import { tables } from '../tables.ts'
 import { rowProblem } from '../validated-rows.ts'
-import type { Check } from './check-search.ts'
+import type { StoreCheck } from './check-search.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
 /** Rows of a table that can still be read. */
-export interface Readable {
+export interface ReadableTable {
   readonly table: string
   readonly rows: number
   /** True if no row is damaged or on an unreadable page. */
@@ -14,8 +14,8 @@ export interface Readable {
 }
 
 export interface DamageReport {
-  readonly checks: readonly Check[]
-  readonly readable: readonly Readable[]
+  readonly checks: readonly StoreCheck[]
+  readonly readable: readonly ReadableTable[]
 }
 
 const problemsMax = 20
@@ -23,7 +23,7 @@ const examplesMax = 3
 const reasonChars = 80
 
 /** Checks the structure of the file. @see https://www.sqlite.org/pragma.html#pragma_integrity_check */
-export function integrityOf(database: Database.Database): Check {
+export function checkIntegrity(database: Database.Database): StoreCheck {
   const whole = problemsOf(database, String(problemsMax))
   const found = whole.isStopped ? eachTable(database) : whole.problems
   const problems = (found.length > 0 ? found : whole.problems).map(text => withNames(database, text))
@@ -68,7 +68,7 @@ function withNames(database: Database.Database, problem: string): string {
  * Compares tables and indexes with those of a new store. Tables of collections are checked by
  * `contentChecks`.
  */
-export function schemaDamage(database: Database.Database): Check {
+export function checkSchema(database: Database.Database): StoreCheck {
   const fresh = new Database(':memory:')
   for (const step of migrations) fresh.exec(step)
   const [wanted, found] = [schemaOf(fresh), schemaOf(database)]
@@ -91,7 +91,7 @@ function schemaOf(database: Database.Database): ReadonlyMap<string, string> {
 }
 
 /** Reads and validates every control row, and counts the records of content. */
-export function rowDamage(database: Database.Database): DamageReport {
+export function checkRows(database: Database.Database): DamageReport {
   const found = (Object.values(tables) as AnyTable[]).map(table => readTable(database, table))
   const records = countReadable(database, 'record', 'record')
   return {
@@ -100,14 +100,17 @@ export function rowDamage(database: Database.Database): DamageReport {
   }
 }
 
-function readTable(database: Database.Database, table: AnyTable): { check: Check; readable: Readable } {
+function readTable(
+  database: Database.Database,
+  table: AnyTable,
+): { check: StoreCheck; readable: ReadableTable } {
   const examples: string[] = []
   let [rows, wrong] = [0, 0]
   const tell = (problem: string) => {
     if (wrong++ < examplesMax) examples.push(problem)
   }
   const isReached = eachRow(database, table.name, 'ordinal', 'body', ({ id, value }) => {
-    const reason = reasonOf(table, value)
+    const reason = damageReason(table, value)
     if (reason === undefined) rows++
     else tell(`row ${id}: ${reason.slice(0, reasonChars)}`)
   })
@@ -118,7 +121,7 @@ function readTable(database: Database.Database, table: AnyTable): { check: Check
   }
 }
 
-function reasonOf(table: AnyTable, body: unknown): string | undefined {
+function damageReason(table: AnyTable, body: unknown): string | undefined {
   try {
     return rowProblem(table, JSON.parse(String(body)))
   } catch {
@@ -126,7 +129,7 @@ function reasonOf(table: AnyTable, body: unknown): string | undefined {
   }
 }
 
-function countReadable(database: Database.Database, table: string, id: string): Readable {
+function countReadable(database: Database.Database, table: string, id: string): ReadableTable {
   let rows = 0
   const isWhole = eachRow(database, table, id, 'payload', () => {
     rows++

@@ -1,6 +1,6 @@
 import type { AnyTable } from '../rows.ts'
 import { tables } from '../tables.ts'
-import type { Search } from './check-search.ts'
+import type { ProblemSearch } from './check-search.ts'
 
 /** A column with the id of a parent row in the same workspace, or null. */
 interface Reference {
@@ -37,10 +37,10 @@ const isAtWork = `EXISTS (SELECT 1 FROM jobs WHERE jobs.workspaceId = ${fieldOf(
   AND jobs.jobId = ${fieldOf('jobId')} AND jobs.status IN ('pending', 'running'))`
 
 /** Searches for rows whose parent is missing, and for rows that ended jobs left behind. */
-export const rowSearches: readonly Search[] = [
+export const rowSearches: readonly ProblemSearch[] = [
   ...[...ofWorkspaces, ...withinWorkspaces].map(orphansOf),
   ...[tables.jobInputs, tables.jobBatches].map(
-    (child): Search => ({
+    (child): ProblemSearch => ({
       check: `${child.name} without a job that has still to end`,
       selects: [`SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child WHERE NOT ${isAtWork}`],
     }),
@@ -58,7 +58,7 @@ function naming(parent: AnyTable, column: string, children: readonly AnyTable[])
   return children.map(child => ({ child, column, parent }))
 }
 
-function orphansOf({ child, column, parent }: Reference): Search {
+function orphansOf({ child, column, parent }: Reference): ProblemSearch {
   const own = parent === tables.workspaces ? [] : ['workspaceId']
   const matches = [...own, column].map(name => `parent.${name} = ${fieldOf(name)}`).join(' AND ')
   return {

@@ -1,7 +1,7 @@
 import type Database from './driver.ts'
 
 /** Result of one check. */
-export interface Check {
+export interface StoreCheck {
   readonly check: string
   /** Number of problems; 0 is good. */
   readonly count: number
@@ -10,14 +10,14 @@ export interface Check {
 }
 
 /** A check for one kind of problem. Each statement selects one text, `example`, for each problem. */
-export interface Search {
+export interface ProblemSearch {
   readonly check: string
   readonly selects: readonly string[]
 }
 
 const examplesMax = 3
 
-export function lookFor(database: Database.Database, { check, selects }: Search): Check {
+export function runSearch(database: Database.Database, { check, selects }: ProblemSearch): StoreCheck {
   let count = 0
   const examples: string[] = []
   for (const select of selects)

@@ -1,8 +1,8 @@
 import { WbError } from '../../contract/errors.ts'
 import type { Collection, CollectionKey, Metric, Payload } from '../content.ts'
-import { damaged } from '../damage.ts'
-import { collectionMissing } from '../missing.ts'
-import type { Connection } from './connection.ts'
+import { damagedStore } from '../damaged-store.ts'
+import { collectionMissing } from '../store-features.ts'
+import type { SqliteConnection } from './connection.ts'
 
 /** Row of a collection. */
 export interface CollectionRow {
@@ -33,7 +33,7 @@ const columns = `id, dimension, metric, lexical, fitted, generation, version, re
   lease_until AS leaseUntil, gone`
 
 /** @throws control_plane_unavailable  the row of the collection is damaged */
-export function findCollection(connection: Connection, key: CollectionKey): CollectionRow | undefined {
+export function findCollection(connection: SqliteConnection, key: CollectionKey): CollectionRow | undefined {
   const found = connection
     .prepare<CollectionRow>(`SELECT ${columns} FROM collection WHERE workspace_id = ? AND name = ?`)
     .get(key.workspaceId, key.name)
@@ -47,19 +47,19 @@ function requireValid(row: CollectionRow): CollectionRow {
     row.dimension > 0 &&
     metrics.includes(metric) &&
     (leaseOwner === null || typeof leaseOwner === 'string')
-  if (!isValid) throw damaged(`row ${row.id} of collection`)
+  if (!isValid) throw damagedStore(`row ${row.id} of collection`)
   return row
 }
 
 /** @throws collection_unavailable  there is no such collection */
-export function requireCollection(connection: Connection, key: CollectionKey): CollectionRow {
+export function requireCollection(connection: SqliteConnection, key: CollectionKey): CollectionRow {
   const found = findCollection(connection, key)
   if (!found) throw collectionMissing(key)
   return found
 }
 
 /** @throws dimension_mismatch  the vector has another length than the dimension of the collection */
-export function requireDimension(collection: CollectionRow, vector: Float32Array): void {
+export function requireVectorDimension(collection: CollectionRow, vector: Float32Array): void {
   if (vector.length !== collection.dimension)
     throw new WbError(
       'dimension_mismatch',
@@ -67,13 +67,13 @@ export function requireDimension(collection: CollectionRow, vector: Float32Array
     )
 }
 
-export function describeCollection(connection: Connection, key: CollectionKey): Collection | undefined {
+export function describeCollection(connection: SqliteConnection, key: CollectionKey): Collection | undefined {
   const found = findCollection(connection, key)
   return found && described(key, found)
 }
 
 /** Returns the collections of a workspace, by name. */
-export function listCollections(connection: Connection, workspaceId: string): Collection[] {
+export function listCollections(connection: SqliteConnection, workspaceId: string): Collection[] {
   return connection
     .prepare<CollectionRow & { name: string }>(
       `SELECT name, ${columns} FROM collection WHERE workspace_id = ? ORDER BY name`,
@@ -108,14 +108,14 @@ export interface VectorRow {
 }
 
 /** @throws control_plane_unavailable  the vector is missing or damaged */
-export function vectorOf(table: string, dimension: number, { record, data }: VectorRow): Float32Array {
+export function decodeVector(table: string, dimension: number, { record, data }: VectorRow): Float32Array {
   if (!Buffer.isBuffer(data) || data.length !== dimension * Float32Array.BYTES_PER_ELEMENT)
-    throw damaged(`row ${record} of ${table}`)
+    throw damagedStore(`row ${record} of ${table}`)
   return floatsOf(data)
 }
 
 /** Returns the stored bytes of a vector, without copying them. */
-export function blobOf(vector: Float32Array): Buffer {
+export function encodeVector(vector: Float32Array): Buffer {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength)
 }
 
@@ -128,14 +128,14 @@ function floatsOf(blob: Buffer): Float32Array {
 }
 
 /** @throws control_plane_unavailable  the payload is damaged */
-export function payloadOf({ record, payload }: { record: number; payload: string }): Payload {
+export function decodePayload({ record, payload }: { record: number; payload: string }): Payload {
   let parsed: unknown
   try {
     parsed = JSON.parse(payload)
   } catch (error) {
-    throw damaged(`row ${record} of record`, error)
+    throw damagedStore(`row ${record} of record`, error)
   }
   if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-    throw damaged(`row ${record} of record`)
+    throw damagedStore(`row ${record} of record`)
   return parsed as Payload
 }

@@ -9,12 +9,12 @@ const BEGIN_STEPS_MAX = 1_000
 const LOG_SIZE_MAX = 64 * 1024 * 1024
 const STATEMENTS_MAX = 256
 
-export type Statement<Row> = Database.Statement<unknown[], Row>
+export type SqliteStatement<Row> = Database.Statement<unknown[], Row>
 
 /** A connection to a store for use by one thread. Caches prepared statements; transactions are explicit. */
-export class Connection {
+export class SqliteConnection {
   readonly database: Database.Database
-  readonly #statements = new Map<string, Statement<unknown>>()
+  readonly #statements = new Map<string, SqliteStatement<unknown>>()
 
   /** @param path  file, or `:memory:` */
   constructor(path: string) {
@@ -44,7 +44,7 @@ export class Connection {
   }
 
   /** Returns the cached statement of an SQL text. The caller is responsible for the type of its rows. */
-  prepare<Row = unknown>(sql: string): Statement<Row> {
+  prepare<Row = unknown>(sql: string): SqliteStatement<Row> {
     let statement = this.#statements.get(sql)
     this.#statements.delete(sql)
     if (!statement) {
@@ -53,7 +53,7 @@ export class Connection {
       if (this.#statements.size >= STATEMENTS_MAX && oldest !== undefined) this.#statements.delete(oldest)
     }
     this.#statements.set(sql, statement)
-    return statement as Statement<Row>
+    return statement as SqliteStatement<Row>
   }
 
   /** Runs reads that must see the same state of the store. */

@@ -9,7 +9,7 @@ const require = createRequire(import.meta.url)
  *
  * Import the driver only here: two copies of SQLite in a process would release each other's file locks.
  *
- * @see docs/decisions/sqlite-driver.md
+ * @see docs/decisions/0030-sqlite-driver.md
  */
 const Database: typeof BetterSqlite3 =
   Number(process.versions.napi) >= 10 ? require('better-sqlite3-13') : require('better-sqlite3')

@@ -1,6 +1,6 @@
-import type { Ops } from '../../base/threads.ts'
+import type { ThreadOperations } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
-import { damaged, damageHint } from '../damage.ts'
+import { damagedStore, damageHint } from '../damaged-store.ts'
 import { diskFull, isDiskFull } from '../disk-space.ts'
 import Database from './driver.ts'
 
@@ -47,9 +47,10 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
 ]
 
 /** Returns the storage error for an error of the driver; undefined for a defect, such as wrong SQL. */
-function faultOf(error: unknown): WbError | undefined {
+function toStoreFault(error: unknown): WbError | undefined {
   if (!(error instanceof Database.SqliteError)) return undefined
-  if (error.code === 'SQLITE_ERROR' && damageInSql.test(error.message)) return damaged('part of it', error)
+  if (error.code === 'SQLITE_ERROR' && damageInSql.test(error.message))
+    return damagedStore('part of it', error)
   if (isDiskFull(error)) return diskFull(error, { sqlite: error.code })
   const fault = faults.find(([prefix]) => error.code.startsWith(prefix))
   if (!fault) return undefined
@@ -60,33 +61,36 @@ function faultOf(error: unknown): WbError | undefined {
 /**
  * Returns true if an error concerns the whole store and all waiting units, not only the unit that caused it.
  */
-export function isOfStore(error: unknown): boolean {
-  const code = faultOf(error)?.facts.sqlite
+export function concernsStore(error: unknown): boolean {
+  const code = toStoreFault(error)?.facts.sqlite
   return typeof code === 'string' && !refusals.some(refusal => code.startsWith(refusal))
 }
 
 /** Returns `control_plane_unavailable` for a storage failure, and any other error unchanged. */
-export function asFault(error: unknown): unknown {
-  return faultOf(error) ?? error
+export function convertStoreError(error: unknown): unknown {
+  return toStoreFault(error) ?? error
 }
 
-/** Runs storage work, and converts its errors with `asFault`. */
-export async function guard<T>(work: () => T | Promise<T>): Promise<T> {
+/** Runs storage work, and converts its errors with `convertStoreError`. */
+export async function withStoreErrors<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw asFault(error)
+    throw convertStoreError(error)
   }
 }
 
-/** Wraps each operation in `guard`. */
-export function guarded<O extends Ops>(ops: O): O {
-  const entries = Object.entries(ops).map(([name, op]) => [name, (input: unknown) => guard(() => op(input))])
+/** Wraps each operation in `withStoreErrors`. */
+export function withStoreErrorsEach<O extends ThreadOperations>(ops: O): O {
+  const entries = Object.entries(ops).map(([name, op]) => [
+    name,
+    (input: unknown) => withStoreErrors(() => op(input)),
+  ])
   return Object.fromEntries(entries) as O
 }
 
 /** Creates the error for a folder that cannot be created, or in which no file can be created or changed. */
-export function unwritable(cause: unknown): WbError {
+export function unwritableFolder(cause: unknown): WbError {
   if (isDiskFull(cause)) return diskFull(cause)
   const { syscall, path, code } = cause as Partial<NodeJS.ErrnoException>
   if (syscall === 'mkdir')

@@ -1,4 +1,4 @@
-import type { Filter, Order, Scalar } from '../filter.ts'
+import type { Filter, FilterOrder, FilterValue } from '../filter.ts'
 import type Database from './driver.ts'
 
 /** SQL text with the values of its `?` placeholders, in order. */
@@ -19,7 +19,7 @@ export interface SqlFragment {
  *                       or null; never taken from a request
  * @see https://www.sqlite.org/json1.html
  */
-export function toSql(filter: Filter | undefined, payloadColumn: string): SqlFragment {
+export function filterToSql(filter: Filter | undefined, payloadColumn: string): SqlFragment {
   const parameters: (string | number)[] = []
   const bind: Bind = values => {
     parameters.push(...values)
@@ -32,9 +32,9 @@ type Bind = (values: readonly (string | number)[]) => void
 function sqlOf(filter: Filter, payload: string, bind: Bind): string {
   switch (filter.kind) {
     case 'and':
-      return joined('AND', '1', filter.of, part => sqlOf(part, payload, bind))
+      return joinBalanced('AND', '1', filter.of, part => sqlOf(part, payload, bind))
     case 'or':
-      return joined('OR', '0', filter.of, part => sqlOf(part, payload, bind))
+      return joinBalanced('OR', '0', filter.of, part => sqlOf(part, payload, bind))
     case 'not':
       return `NOT ${sqlOf(filter.of, payload, bind)}`
     case 'in': {
@@ -44,12 +44,12 @@ function sqlOf(filter: Filter, payload: string, bind: Bind): string {
     }
     case 'all': {
       const key = keyed(filter.key, payload, bind)
-      const every = joined('AND', '1', filter.values, value => element(oneOf('element', [value], bind)))
+      const every = joinBalanced('AND', '1', filter.values, value => element(oneOf('element', [value], bind)))
       return `${key} AND stored.type = 'array' AND ${every})`
     }
     case 'range': {
       const key = keyed(filter.key, payload, bind)
-      return `${key} AND (${within(filter.order, filter.bound, bind)}))`
+      return `${key} AND (${compareToBound(filter.order, filter.bound, bind)}))`
     }
     case 'type': {
       const key = keyed(filter.key, payload, bind)
@@ -73,7 +73,7 @@ function element(condition: string): string {
   return `EXISTS (SELECT 1 FROM json_each(stored.value) element WHERE ${condition})`
 }
 
-function oneOf(row: string, values: readonly Scalar[], bind: Bind): string {
+function oneOf(row: string, values: readonly FilterValue[], bind: Bind): string {
   const texts = values.filter(value => typeof value === 'string')
   const numbers = values.filter(value => typeof value === 'number')
   const literals = [true, false, null].filter(value => values.includes(value)).map(value => `'${value}'`)
@@ -84,13 +84,13 @@ function oneOf(row: string, values: readonly Scalar[], bind: Bind): string {
     numbers.length > 0 ? `${numberOf(row)} IN (${places(numbers)})` : '',
     literals.length > 0 ? `${row}.type IN (${literals.join(', ')})` : '',
   ].filter(way => way !== '')
-  return joined('OR', '0', ways, way => way)
+  return joinBalanced('OR', '0', ways, way => way)
 }
 
 /**
  * Returns a condition that compares numbers numerically, and a number with a text as JavaScript prints it.
  */
-function within(order: Order, bound: string | number, bind: Bind): string {
+function compareToBound(order: FilterOrder, bound: string | number, bind: Bind): string {
   if (typeof bound === 'string') {
     bind([bound, bound])
     return `${textOf('stored')} ${order} ? OR ${isNumber('stored')} AND number_text(stored.value) ${order} ?`
@@ -125,7 +125,7 @@ function places(values: readonly unknown[]): string {
 }
 
 /** Joins parts as a balanced tree: a long chain would exceed SQLite's limit on expression depth. */
-function joined<Part>(
+function joinBalanced<Part>(
   operator: 'AND' | 'OR',
   empty: '0' | '1',
   parts: readonly Part[],

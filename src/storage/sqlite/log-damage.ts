@@ -77,8 +77,8 @@ function inspectLog(path: string): LogDamage | undefined {
   const index = readIndex(files.index)
   return withFile(files.log, file => {
     const header = file === undefined ? undefined : readAt(file, 0, HEADER_BYTES)
-    if (file === undefined || !header) return isAhead(index) ? gone('log gone', index) : undefined
-    const shape = shapeOf(header)
+    if (file === undefined || !header) return isAhead(index) ? lostLog('log gone', index) : undefined
+    const shape = parseLogHeader(header)
     if (!shape) return damageWithoutHeader(file, index, path)
     const seen = scanFrames(file, shape, sizeOf(path))
     const isShort = index?.salts === shape.salts && index.frames > seen.committed
@@ -91,17 +91,17 @@ function inspectLog(path: string): LogDamage | undefined {
   })
 }
 
-function gone(kind: LogDamage['kind'], index: LogIndex | undefined): LogDamage {
+function lostLog(kind: LogDamage['kind'], index: LogIndex | undefined): LogDamage {
   return { kind, soundBytes: 0, salts: index?.salts ?? '' }
 }
 
 /** Checks a log with a damaged header, which SQLite treats as empty. */
 function damageWithoutHeader(file: number, index: LogIndex | undefined, path: string): LogDamage | undefined {
-  if (index) return isAhead(index) ? gone('log', index) : undefined
+  if (index) return isAhead(index) ? lostLog('log', index) : undefined
   const pageBytes = pageBytesOf(path)
   if (pageBytes === undefined) return undefined
   const { hasLost } = scanFrames(file, { pageBytes, isSwapped: false, salts: undefined, seed: undefined }, 0)
-  return hasLost ? gone('log', undefined) : undefined
+  return hasLost ? lostLog('log', undefined) : undefined
 }
 
 /** Header of a log. */
@@ -118,7 +118,7 @@ interface LogShape {
 type Checksum = readonly [number, number]
 
 /** @returns undefined for a damaged header */
-function shapeOf(header: Buffer): (LogShape & { salts: string }) | undefined {
+function parseLogHeader(header: Buffer): (LogShape & { salts: string }) | undefined {
   const magic = header.readUInt32BE(0)
   if ((magic & ~1) >>> 0 !== LOG_MAGIC) return undefined
   const isSwapped = (magic & 1) !== (endianness() === 'BE' ? 1 : 0)
@@ -167,7 +167,7 @@ function scanFrames(file: number, shape: LogShape, databaseBytes: number): Scann
   return seen
 }
 
-interface Frame {
+interface LogFrame {
   readonly page: number
   /** Size of the database in pages, if the frame ends a commit; else 0. */
   readonly pagesAfter: number
@@ -177,7 +177,7 @@ interface Frame {
   readonly isSound: boolean
 }
 
-function* framesOf(file: number, { pageBytes, isSwapped, salts, seed }: LogShape): Generator<Frame> {
+function* framesOf(file: number, { pageBytes, isSwapped, salts, seed }: LogShape): Generator<LogFrame> {
   const frameBytes = FRAME_HEADER_BYTES + pageBytes
   const wordsPerFrame = frameBytes / 4
   const bytes = Buffer.from(new ArrayBuffer(FRAMES_READ * frameBytes))

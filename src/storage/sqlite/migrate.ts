@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { WbError } from '../../contract/errors.ts'
-import { Connection } from './connection.ts'
+import { SqliteConnection } from './connection.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
@@ -47,13 +47,13 @@ function versionInHeader(path: string): number {
  *
  * @throws control_plane_unavailable  a newer runtime wrote the store; nothing was changed
  */
-export async function migrate(connection: Connection, path: string, steps = migrations): Promise<void> {
+export async function migrate(connection: SqliteConnection, path: string, steps = migrations): Promise<void> {
   if (versionOf(connection.database) === steps.length) return
   await connection.begin(BEGIN_STEPS_MAX)
   try {
     const version = versionOf(connection.database)
     requireKnown(version, steps.length)
-    if (version > 0 && version < steps.length && path !== ':memory:') keepCopy(path, steps.length)
+    if (version > 0 && version < steps.length && path !== ':memory:') copyStore(path, steps.length)
     for (const step of steps.slice(version)) connection.database.exec(step)
     connection.database.pragma(`user_version = ${steps.length}`)
     connection.prepare('COMMIT').run()
@@ -78,14 +78,14 @@ function requireKnown(version: number, known: number): void {
 /**
  * Copies the committed state. The caller holds the write lock, so no other process can write in the meantime.
  */
-function keepCopy(path: string, version: number): void {
+function copyStore(path: string, version: number): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.before-`
   const draft = join(folder, `${basename(path)}.copy`)
   rmSync(draft, { force: true })
   // SQLite fills an existing empty file. A file that it creates itself could be readable by other users.
   closeSync(openSync(draft, 'w', 0o600))
-  const reader = new Connection(path)
+  const reader = new SqliteConnection(path)
   try {
     reader.prepare('VACUUM INTO ?').run(draft)
   } finally {

@@ -1,11 +1,11 @@
 import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { createFolder } from '../../base/folder.ts'
-import { Connection, isBusy } from './connection.ts'
-import { unwritable } from './faults.ts'
-import { isOpenHere, requireIntactLog, requireSameStore, requireStoreFile } from './inspect.ts'
-import { markStore, readTraces, type Traces } from './marker.ts'
+import { isBusy, SqliteConnection } from './connection.ts'
+import { unwritableFolder } from './faults.ts'
+import { isOpenInProcess, requireIntactLog, requireSameStore, requireStoreFile } from './inspect-store.ts'
 import { migrate, requireKnownSchema } from './migrate.ts'
+import { markStore, readTraces, type StoreTraces } from './store-marker.ts'
 
 /** Attempts to switch to WAL, as several processes may do so at once on a new store. */
 const SWITCHES_MAX = 1_000
@@ -23,19 +23,26 @@ export interface ConnectionOptions {
  *
  * @throws control_plane_unavailable  the store is gone or damaged, or was not made by this runtime
  */
-export async function openConnection(path: string, options: ConnectionOptions = {}): Promise<Connection> {
-  if (path === ':memory:') return prepared(new Connection(path), path)
+export async function openConnection(
+  path: string,
+  options: ConnectionOptions = {},
+): Promise<SqliteConnection> {
+  if (path === ':memory:') return prepareConnection(new SqliteConnection(path), path)
   const traces = readTraces(path, options.dataDir)
   requireStoreFile(path, traces)
-  makeFile(path)
-  if (!options.isOpenElsewhere && !isOpenHere(path)) {
+  createStoreFile(path)
+  if (!options.isOpenElsewhere && !isOpenInProcess(path)) {
     requireIntactLog(path)
     requireKnownSchema(path)
   }
-  return prepared(new Connection(path), path, traces)
+  return prepareConnection(new SqliteConnection(path), path, traces)
 }
 
-async function prepared(connection: Connection, path: string, traces?: Traces): Promise<Connection> {
+async function prepareConnection(
+  connection: SqliteConnection,
+  path: string,
+  traces?: StoreTraces,
+): Promise<SqliteConnection> {
   try {
     if (traces) requireSameStore(connection.database, path, traces)
     await makeDurable(connection)
@@ -49,16 +56,16 @@ async function prepared(connection: Connection, path: string, traces?: Traces): 
 }
 
 /** Creates a file that only its owner can read, like the log files that SQLite creates next to it. */
-function makeFile(path: string): void {
+function createStoreFile(path: string): void {
   try {
     createFolder(dirname(path))
     if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   } catch (error) {
-    throw unwritable(error)
+    throw unwritableFolder(error)
   }
 }
 
-async function makeDurable(connection: Connection): Promise<void> {
+async function makeDurable(connection: SqliteConnection): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       return connection.makeDurable()

@@ -1,6 +1,15 @@
-import { damaged } from '../damage.ts'
-import type { AnyTable, ListQuery, Outcome, Refusal, Stored, Table, Value, Write } from '../rows.ts'
-import type { Connection } from './connection.ts'
+import { damagedStore } from '../damaged-store.ts'
+import type {
+  AnyTable,
+  ColumnValue,
+  ListQuery,
+  RowTable,
+  Stored,
+  Write,
+  WriteOutcome,
+  WriteRefusal,
+} from '../rows.ts'
+import type { SqliteConnection } from './connection.ts'
 
 interface StoredRow {
   readonly ordinal: number
@@ -12,38 +21,38 @@ interface StoredRow {
 const columnsOfRow = `ordinal, version, CAST(coalesce(body, '') AS TEXT) AS body`
 
 /** A part of an index, as an SQL condition. */
-interface Range {
+interface IndexRange {
   readonly where: string
-  readonly values: readonly Value[]
+  readonly values: readonly ColumnValue[]
 }
 
-type Refused = { readonly reason: Refusal; readonly unique?: string } | undefined
+type RefusedWrite = { readonly reason: WriteRefusal; readonly unique?: string } | undefined
 
 /**
  * Control rows: one SQL table for each kind. Rows are stored as JSON, from which the other columns are
  * computed.
  */
-export class Rows {
-  readonly #connection: Connection
+export class SqliteRows {
+  readonly #connection: SqliteConnection
 
-  constructor(connection: Connection) {
+  constructor(connection: SqliteConnection) {
     this.#connection = connection
   }
 
-  get<Row extends object>(table: Table<Row>, key: readonly Value[]): Stored<Row> | undefined {
+  get<Row extends object>(table: RowTable<Row>, key: readonly ColumnValue[]): Stored<Row> | undefined {
     requireLength(table.key, key)
     const found = this.#connection
-      .prepare<StoredRow>(`SELECT ${columnsOfRow} FROM ${table.name} WHERE ${equal(table.key)}`)
+      .prepare<StoredRow>(`SELECT ${columnsOfRow} FROM ${table.name} WHERE ${equalitySql(table.key)}`)
       .get(...key)
-    return found && restored<Row>(table, found)
+    return found && decodeRow<Row>(table, found)
   }
 
-  list<Row extends object>(table: Table<Row>, query: ListQuery): Stored<Row>[] {
+  list<Row extends object>(table: RowTable<Row>, query: ListQuery): Stored<Row>[] {
     const columns = columnsOf(table, query.index)
     const sorting = columns.slice(query.prefix.length)
     if (query.after) requireLength(sorting, query.after)
-    const prefix = { where: equal(columns.slice(0, query.prefix.length)), values: query.prefix }
-    const end = endOf(sorting, query)
+    const prefix = { where: equalitySql(columns.slice(0, query.prefix.length)), values: query.prefix }
+    const end = endRange(sorting, query)
     const direction = query.descending ? 'DESC' : 'ASC'
     const order =
       sorting.length > 0 ? `ORDER BY ${sorting.map(column => `${column} ${direction}`).join(', ')}` : ''
@@ -55,18 +64,18 @@ export class Rows {
         const before = found.length
         if (before >= query.limit || room < 0) break
         const where = [prefix, range, end].map(part => part.where).filter(part => part !== '')
-        const sql = `SELECT ${columnsOfRow} FROM ${indexed(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
+        const sql = `SELECT ${columnsOfRow} FROM ${tableWithIndex(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
         const values = [...prefix.values, ...range.values, ...end.values, query.limit - before]
         found.push(...this.#read(sql, values, room))
         for (const { body } of found.slice(before)) room -= body.length
       }
-      return found.map(row => restored<Row>(table, row))
+      return found.map(row => decodeRow<Row>(table, row))
     }
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
   }
 
   /** Returns rows until their total length exceeds `room`, with the row that exceeds it. */
-  #read(sql: string, values: readonly Value[], room: number): StoredRow[] {
+  #read(sql: string, values: readonly ColumnValue[], room: number): StoredRow[] {
     const statement = this.#connection.prepare<StoredRow>(sql)
     if (room === Number.POSITIVE_INFINITY) return statement.all(...values)
     const found: StoredRow[] = []
@@ -79,14 +88,14 @@ export class Rows {
     return found
   }
 
-  count(table: AnyTable, index: string, prefix: readonly Value[]): number {
-    const where = equal(columnsOf(table, index).slice(0, prefix.length)) || '1'
-    const sql = `SELECT count(*) AS rows FROM ${indexed(table, index)} WHERE ${where}`
+  count(table: AnyTable, index: string, prefix: readonly ColumnValue[]): number {
+    const where = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
+    const sql = `SELECT count(*) AS rows FROM ${tableWithIndex(table, index)} WHERE ${where}`
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
   }
 
   /** Applies writes in order, up to the first that fails. The caller rolls back those before it. */
-  apply(writes: readonly Write[]): Outcome {
+  apply(writes: readonly Write[]): WriteOutcome {
     for (const [at, write] of writes.entries()) {
       const refused = this.#apply(write)
       if (refused) return { ok: false, at, ...refused }
@@ -94,7 +103,7 @@ export class Rows {
     return { ok: true }
   }
 
-  #apply(write: Write): Refused {
+  #apply(write: Write): RefusedWrite {
     switch (write.op) {
       case 'insert':
         return this.#insert(write.table, write.row)
@@ -103,12 +112,12 @@ export class Rows {
       case 'delete':
         return this.#delete(write.table, write.key, write.version)
       case 'deleteAll': {
-        const where = equal(columnsOf(write.table, write.index).slice(0, write.prefix.length)) || '1'
+        const where = equalitySql(columnsOf(write.table, write.index).slice(0, write.prefix.length)) || '1'
         this.#connection.prepare(`DELETE FROM ${write.table.name} WHERE ${where}`).run(...write.prefix)
         return undefined
       }
-      case 'withdraw':
-        return this.#withdraw(write)
+      case 'removeFromList':
+        return this.#removeFromList(write)
       case 'require':
         return this.#find(write.table, write.table.key, write.key) ? undefined : { reason: 'absent' }
       case 'requireNone': {
@@ -118,8 +127,8 @@ export class Rows {
     }
   }
 
-  #insert(table: AnyTable, row: object): Refused {
-    const taken = this.#taken(table, row)
+  #insert(table: AnyTable, row: object): RefusedWrite {
+    const taken = this.#findDuplicate(table, row)
     if (taken) return taken
     this.#connection
       .prepare(`INSERT INTO ${table.name} (version, body) VALUES (1, ?)`)
@@ -127,12 +136,12 @@ export class Rows {
     return undefined
   }
 
-  #replace(table: AnyTable, row: object, version: number | undefined): Refused {
+  #replace(table: AnyTable, row: object, version: number | undefined): RefusedWrite {
     const key = valuesOf(row, table.key)
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
     if (version !== undefined && version !== stored.version) return { reason: 'stale' }
-    const taken = this.#taken(table, row, stored.ordinal)
+    const taken = this.#findDuplicate(table, row, stored.ordinal)
     if (taken) return taken
     this.#connection
       .prepare(`UPDATE ${table.name} SET version = version + 1, body = ? WHERE ordinal = ?`)
@@ -140,7 +149,7 @@ export class Rows {
     return undefined
   }
 
-  #delete(table: AnyTable, key: readonly Value[], version: number | undefined): Refused {
+  #delete(table: AnyTable, key: readonly ColumnValue[], version: number | undefined): RefusedWrite {
     const stored = this.#find(table, table.key, key)
     if (!stored) return { reason: 'absent' }
     if (version !== undefined && version !== stored.version) return { reason: 'stale' }
@@ -148,8 +157,14 @@ export class Rows {
     return undefined
   }
 
-  #withdraw({ table, index, prefix, field, value }: Extract<Write, { op: 'withdraw' }>): undefined {
-    const under = equal(columnsOf(table, index).slice(0, prefix.length)) || '1'
+  #removeFromList({
+    table,
+    index,
+    prefix,
+    field,
+    value,
+  }: Extract<Write, { op: 'removeFromList' }>): undefined {
+    const under = equalitySql(columnsOf(table, index).slice(0, prefix.length)) || '1'
     const list = `json_each(body, '$.${field}')`
     this.#connection
       .prepare(
@@ -162,7 +177,7 @@ export class Rows {
   }
 
   /** Returns the refusal if another row has the same key or the same values in a unique set. */
-  #taken(table: AnyTable, row: object, self?: number): Refused {
+  #findDuplicate(table: AnyTable, row: object, self?: number): RefusedWrite {
     if (self === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
       return { reason: 'exists' }
     for (const [unique, columns] of Object.entries(table.unique)) {
@@ -174,9 +189,9 @@ export class Rows {
     return undefined
   }
 
-  #find(table: AnyTable, columns: readonly string[], values: readonly Value[]) {
+  #find(table: AnyTable, columns: readonly string[], values: readonly ColumnValue[]) {
     requireLength(columns, values)
-    const sql = `SELECT ordinal, version FROM ${table.name} WHERE ${equal(columns) || '1'} LIMIT 1`
+    const sql = `SELECT ordinal, version FROM ${table.name} WHERE ${equalitySql(columns) || '1'} LIMIT 1`
     return this.#connection.prepare<{ ordinal: number; version: number }>(sql).get(...values)
   }
 }
@@ -190,7 +205,7 @@ function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
  * Returns the SQL to read a table by a given index. Fixed because the planner has no statistics to choose
  * well, and because a missing index then fails at once.
  */
-export function indexed(table: AnyTable, index: string): string {
+export function tableWithIndex(table: AnyTable, index: string): string {
   const isOwnOrder = columnsOf(table, index)[0] === 'ordinal'
   return `${table.name} ${isOwnOrder ? 'NOT INDEXED' : `INDEXED BY ${indexName(table, index)}`}`
 }
@@ -201,17 +216,17 @@ function columnsOf(table: AnyTable, index: string): readonly string[] {
   return columns
 }
 
-function requireLength(columns: readonly string[], values: readonly Value[]): void {
+function requireLength(columns: readonly string[], values: readonly ColumnValue[]): void {
   if (columns.length !== values.length)
     throw new RangeError(`${values.length} values for the columns ${columns.join(', ')}`)
 }
 
 /** Returns the values of columns; null for a column that the row lacks. */
-function valuesOf(row: object, columns: readonly string[]): Value[] {
-  return columns.map(column => (row as Record<string, Value | undefined>)[column] ?? null)
+function valuesOf(row: object, columns: readonly string[]): ColumnValue[] {
+  return columns.map(column => (row as Record<string, ColumnValue | undefined>)[column] ?? null)
 }
 
-function equal(columns: readonly string[]): string {
+function equalitySql(columns: readonly string[]): string {
   return columns.map(column => `${column} IS ?`).join(' AND ')
 }
 
@@ -219,19 +234,21 @@ function equal(columns: readonly string[]): string {
  * Returns the rows after a position as index ranges, in the order of the list: first the rows that share all
  * columns but the last, then all but the last two, and so on. Nulls sort before everything else.
  */
-function rangesAfter(columns: readonly string[], { after, descending }: ListQuery): Range[] {
+function rangesAfter(columns: readonly string[], { after, descending }: ListQuery): IndexRange[] {
   if (!after) return [{ where: '', values: [] }]
-  const ranges: Range[] = []
+  const ranges: IndexRange[] = []
   for (let shared = columns.length - 1; shared >= 0; shared--) {
     for (const beyond of beyondValue(columns[shared]!, after[shared]!, descending === true)) {
-      const where = [equal(columns.slice(0, shared)), beyond.where].filter(part => part !== '').join(' AND ')
+      const where = [equalitySql(columns.slice(0, shared)), beyond.where]
+        .filter(part => part !== '')
+        .join(' AND ')
       ranges.push({ where, values: [...after.slice(0, shared), ...beyond.values] })
     }
   }
   return ranges
 }
 
-function beyondValue(column: string, value: Value, descending: boolean): Range[] {
+function beyondValue(column: string, value: ColumnValue, descending: boolean): IndexRange[] {
   if (!descending)
     return [
       value === null
@@ -244,16 +261,16 @@ function beyondValue(column: string, value: Value, descending: boolean): Range[]
 }
 
 /** Returns the range that ends a list at `through`. */
-function endOf([column]: readonly string[], { through, descending }: ListQuery): Range {
+function endRange([column]: readonly string[], { through, descending }: ListQuery): IndexRange {
   if (column === undefined || through === undefined) return { where: '', values: [] }
   return { where: `${column} ${descending ? '>=' : '<='} ?`, values: [through] }
 }
 
 /** @throws control_plane_unavailable  the row is damaged */
-function restored<Row>({ name }: AnyTable, { ordinal, version, body }: StoredRow): Stored<Row> {
+function decodeRow<Row>({ name }: AnyTable, { ordinal, version, body }: StoredRow): Stored<Row> {
   try {
     return { row: JSON.parse(body) as Row, version, ordinal, chars: body.length }
   } catch (error) {
-    throw damaged(`row ${ordinal} of ${name}`, error)
+    throw damagedStore(`row ${ordinal} of ${name}`, error)
   }
 }

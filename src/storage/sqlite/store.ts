@@ -1,45 +1,53 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { packageRoot } from '../../base/package.ts'
-import { type Host, inline, threaded } from '../../base/threads.ts'
+import { inlineHost, type OperationHost, threadHost } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
 import type { RowStore } from '../rows.ts'
 import { describeCollection, listCollections } from './collections.ts'
-import type { Connection } from './connection.ts'
-import { asFault, guard } from './faults.ts'
-import { FittedReads } from './fitted.ts'
-import { type ReadOps, readOps, type WriteOps, writeOps } from './ops.ts'
-import { Rows } from './rows.ts'
+import type { SqliteConnection } from './connection.ts'
+import { convertStoreError, withStoreErrors } from './faults.ts'
+import { FittedReads } from './fitted-spaces.ts'
+import {
+  createReadOperations,
+  createWriteOperations,
+  type ReadOperations,
+  type WriteOperations,
+} from './operations.ts'
+import { SqliteRows } from './rows.ts'
 import type { WorkerData } from './worker.ts'
 
 /** Hosts that run the operations of a store. */
-export interface Hosts {
-  readonly reads: Host<ReadOps>
-  readonly writes: Host<WriteOps>
+export interface StoreHosts {
+  readonly reads: OperationHost<ReadOperations>
+  readonly writes: OperationHost<WriteOperations>
 }
 
 /** Runs all operations on the calling thread, over one connection. */
-export function inlineHosts(connection: Connection): Hosts {
-  return { reads: inline(readOps(connection)), writes: inline(writeOps(connection)) }
+export function createInlineHosts(connection: SqliteConnection): StoreHosts {
+  return {
+    reads: inlineHost(createReadOperations(connection)),
+    writes: inlineHost(createWriteOperations(connection)),
+  }
 }
 
 /** Runs operations on one thread that writes and one that reads. Each starts with its first call. */
-export function threadedHosts(path: string): Hosts {
+export function createThreadHosts(path: string): StoreHosts {
   const entry = join(packageRoot(), 'dist', 'src', 'storage', 'sqlite', 'worker.js')
   const start = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
-  return { reads: threaded(entry, start('reader')), writes: threaded(entry, start('writer')) }
+  return { reads: threadHost(entry, start('reader')), writes: threadHost(entry, start('writer')) }
 }
 
 /** Tracks running calls, so that a store is closed only after the last of them. */
-export class Gate {
+export class CallTracker {
   readonly #running = new Set<Promise<unknown>>()
   #isClosed = false
 
   /** @throws control_plane_unavailable  the store is closed */
   async pass<T>(work: () => T | Promise<T>): Promise<T> {
     if (this.#isClosed) throw new WbError('control_plane_unavailable', 'the store is closed')
-    const running = guard(work)
+    const running = withStoreErrors(work)
     this.#running.add(running)
     try {
       return await running
@@ -58,7 +66,7 @@ export class Gate {
     try {
       return work()
     } catch (error) {
-      throw asFault(error)
+      throw convertStoreError(error)
     }
   }
 
@@ -69,8 +77,12 @@ export class Gate {
 }
 
 /** Creates the control rows of an embedded store. Reads run on this thread, writes on the host for writes. */
-export function rowStore(connection: Connection, { writes }: Hosts, gate: Gate): RowStore {
-  const rows = new Rows(connection)
+export function createRowStore(
+  connection: SqliteConnection,
+  { writes }: StoreHosts,
+  gate: CallTracker,
+): RowStore {
+  const rows = new SqliteRows(connection)
   return {
     get: async (table, key) => gate.read(() => rows.get(table, key)),
     list: async (table, query) => gate.read(() => rows.list(table, query)),
@@ -80,7 +92,12 @@ export function rowStore(connection: Connection, { writes }: Hosts, gate: Gate):
 }
 
 /** Content of an embedded store. */
-export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, clock: Clock): ContentStore {
+export function createContentStore(
+  connection: SqliteConnection,
+  hosts: StoreHosts,
+  gate: CallTracker,
+  clock: Clock,
+): ContentStore {
   const { reads, writes } = hosts
   return {
     name: 'embedded',
@@ -97,14 +114,14 @@ export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, c
     listing: {
       ofDocument: (key, query) => gate.pass(() => reads.run('ofDocument', { key, query })),
     } satisfies RecordListing,
-    fitted: fittedSpaces(connection, hosts, gate, clock),
+    fitted: createFittedSpaces(connection, hosts, gate, clock),
   }
 }
 
-function fittedSpaces(
-  connection: Connection,
-  { reads, writes }: Hosts,
-  gate: Gate,
+function createFittedSpaces(
+  connection: SqliteConnection,
+  { reads, writes }: StoreHosts,
+  gate: CallTracker,
   clock: Clock,
 ): FittedSpaces {
   const here = new FittedReads(connection)

@@ -1,6 +1,6 @@
-import { serve } from '../../base/threads.ts'
-import { Connection } from './connection.ts'
-import { readOps, writeOps } from './ops.ts'
+import { serveOperations } from '../../base/threads.ts'
+import { SqliteConnection } from './connection.ts'
+import { createReadOperations, createWriteOperations } from './operations.ts'
 
 /** Path of a store, and the operations that the thread runs on it. The store exists and is migrated. */
 export interface WorkerData {
@@ -8,12 +8,12 @@ export interface WorkerData {
   readonly role: 'reader' | 'writer'
 }
 
-serve(({ path, role }: WorkerData) => {
-  const connection = new Connection(path)
+serveOperations(({ path, role }: WorkerData) => {
+  const connection = new SqliteConnection(path)
   if (role === 'writer') connection.makeDurable()
   else connection.makeReadOnly()
   return {
-    ops: role === 'writer' ? writeOps(connection) : readOps(connection),
+    ops: role === 'writer' ? createWriteOperations(connection) : createReadOperations(connection),
     close: () => connection.close(),
   }
 })

@@ -1,14 +1,16 @@
 import type { ChatPort, Choice } from '../../cli/chat/port.ts'
-import { UsageError } from '../../cli/faults.ts'
-import { nearest } from '../../cli/terminal/nearest.ts'
+import { UsageError } from '../../cli/errors.ts'
+import { nearestMatch } from '../../cli/terminal/nearest.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import type { Message } from '../../contract/conversations.ts'
 import type { ChoicePanel, Named, Purpose, State } from './types.ts'
 
 const titles: Record<Purpose, string> = {
   model: 'Models',
   kb: 'Knowledge bases',
   history: 'Conversations',
-  versions: 'Versions of the last question',
+  versions: 'Versions of the questions',
+  questions: 'Questions to edit and ask again',
 }
 const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
 /** Chooses everything. */
@@ -40,9 +42,49 @@ async function itemsOf(
 ): Promise<readonly Choice[]> {
   if (purpose === 'kb') return port.knowledgeBases()
   if (purpose === 'history') return port.conversations(search)
-  if (purpose === 'versions') return port.versions(last.question?.messageId ?? '')
+  if (purpose === 'versions') return allVersions(port, last.question?.messageId)
+  if (purpose === 'questions') return questionsOf(await port.said(), last.question?.messageId)
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
+}
+
+/** Returns the versions of all questions that have several, the last question first. If none has, those of the last one. */
+async function allVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
+  const own = lastId === undefined ? [] : await port.versions(lastId)
+  const earlier: Choice[] = []
+  for (const messageId of earlierWithVersions(await port.said(), lastId))
+    earlier.push(...(await port.versions(messageId)))
+  return own.length > 1 || earlier.length === 0 ? [...own, ...earlier] : earlier
+}
+
+/**
+ * Returns the versions of the last question. If it has only one, returns those of the last question before it that has
+ * several.
+ */
+export async function lastVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
+  const own = lastId === undefined ? [] : await port.versions(lastId)
+  if (own.length > 1) return own
+  const [earlier] = earlierWithVersions(await port.said(), lastId)
+  return earlier === undefined ? own : port.versions(earlier)
+}
+
+/** Returns the IDs of questions with several versions, the last one first. */
+function earlierWithVersions(said: readonly Message[], lastId: string | undefined): string[] {
+  return said
+    .filter(({ messageId, metadata }) => metadata.version_of !== undefined && messageId !== lastId)
+    .map(({ messageId }) => messageId)
+    .reverse()
+}
+
+function questionsOf(said: readonly Message[], lastId: string | undefined): Choice[] {
+  return said
+    .filter(({ role }) => role === 'user')
+    .map(({ messageId, content }, at) => ({
+      id: messageId,
+      name: `${at + 1}`,
+      about: plainLine(content ?? ''),
+      isChosen: messageId === lastId,
+    }))
 }
 
 /** Returns a name to type for each item. */
@@ -76,7 +118,7 @@ function named(typed: string, panel: ChoicePanel): Choice {
   if (found.length === 1) return found[0]!
   const names = namesOf({ ...panel, items: found.length > 0 ? found : items })
   if (found.length > 1) throw new UsageError(`several are named ${typed}: ${names.join(', ')}`)
-  const meant = nearest(typed, names)
+  const meant = nearestMatch(typed, names)
   const hint = meant ? `; did you mean ${meant}?` : names.length > 0 ? `; there are ${names.join(', ')}` : ''
   throw new UsageError(`no ${kind} is named ${typed}${hint}`)
 }

@@ -80,7 +80,8 @@ export const commands: readonly Command[] = [
   { name: 'copy', takes: '[N]', does: 'copy the answer, or its Nth block of code', anytime: true, run: copy },
   { name: 'retry', does: 'ask the last question again', run: retry },
   { name: 'edit', does: 'change the last question, and ask again', run: edit },
-  { name: 'versions', takes: '[N]', does: 'go back to another version of the last question', run: versions },
+  { name: 'branch', does: 'change an earlier question, and ask again from there', run: branch },
+  { name: 'versions', takes: '[N]', does: 'go back to another version of a question', run: versions },
   { name: 'rename', takes: 'TITLE', does: 'change the title of the conversation', run: rename },
   { name: 'quit', does: 'leave', anytime: true, run: quit },
 ]
@@ -241,19 +242,29 @@ function retry(state: State): Step {
 
 function edit(state: State): Step {
   const { question } = state.last
-  if (!question) return withNotice(state, 'nothing was asked yet')
+  return question ? editQuestion(state, question) : withNotice(state, 'nothing was asked yet')
+}
+
+/** Puts a question of the conversation into the input field. The next message replaces it and all that follow. */
+export function editQuestion(state: State, question: Question): Step {
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
   const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
   const lost = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
+  const which = question.messageId === state.last.question?.messageId ? 'the last question' : 'this question'
   return [
     {
       ...state,
       input,
       images,
-      notice: `your message will replace the last question${lost}; ctrl+c cancels`,
+      notice: `your message will replace ${which}${lost}; ctrl+c cancels`,
     },
     [],
   ]
+}
+
+function branch(state: State): Step {
+  if (!state.last.question) return withNotice(state, 'nothing was asked yet')
+  return [state, [{ type: 'openChoices', purpose: 'questions' }]]
 }
 
 /** Returns the images of the next question after an edit is cancelled, without those of the edited question. */

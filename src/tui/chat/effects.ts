@@ -11,11 +11,12 @@ import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import { isUnavailable } from '../parts/unavailable.ts'
-import { choicesOf, chosenBy, namesOf } from './choices.ts'
+import { choicesOf, chosenBy, lastVersions, namesOf } from './choices.ts'
 import { followTurn, isMissing } from './follow-turn.ts'
 import { SUGGESTIONS, suggestedQuestions } from './greeting.ts'
 import { passagePanel } from './panel.ts'
 import { step } from './state.ts'
+import { questionOf } from './turn.ts'
 import type { Effect, Event, Failure, Panel, Printed, Resume, State } from './types.ts'
 import { usedBy } from './used-passages.ts'
 
@@ -199,6 +200,9 @@ export class Chat {
         break
       case 'useVersion':
         this.#try(() => this.#useVersion(effect.version))
+        break
+      case 'loadQuestion':
+        this.#try(() => this.#loadQuestion(effect.messageId))
         break
       case 'stepVersion':
         this.#try(() => this.#stepVersion(effect.by))
@@ -388,8 +392,8 @@ export class Chat {
 
   async #useVersion(wanted: { id: string; name: string } | number): Promise<void> {
     const { port } = this.parts
-    const question = this.#state.last.question?.messageId ?? ''
-    const all = typeof wanted === 'number' ? await port.versions(question) : []
+    const all =
+      typeof wanted === 'number' ? await lastVersions(port, this.#state.last.question?.messageId) : []
     const version = typeof wanted === 'number' ? all[wanted - 1] : wanted
     if (!version) return this.#noted(`there is no version ${wanted}; the question has ${all.length}`, true)
     await port.useVersion(version.id)
@@ -398,11 +402,16 @@ export class Chat {
   }
 
   async #stepVersion(by: -1 | 1): Promise<void> {
-    const all = await this.parts.port.versions(this.#state.last.question?.messageId ?? '')
+    const all = await lastVersions(this.parts.port, this.#state.last.question?.messageId)
     const version = all[all.findIndex(({ isChosen }) => isChosen) + by]
     if (version) return this.#useVersion(version)
     const only = all.length === 1 ? 'the question has one version' : undefined
     this.#noted(only ?? `this is the ${by < 0 ? 'first' : 'last'} of ${all.length} versions`)
+  }
+
+  async #loadQuestion(messageId: string): Promise<void> {
+    const message = (await this.parts.port.said()).find(one => one.messageId === messageId)
+    if (message) this.dispatch({ type: 'editing', question: questionOf(message) })
   }
 
   async #export(file: string | undefined): Promise<void> {

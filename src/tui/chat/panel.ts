@@ -3,7 +3,7 @@ import { type Highlight, renderText } from '../markdown/render.ts'
 import type { Key } from '../parts/keys.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import { startOver } from './commands.ts'
+import { editQuestion, startOver } from './commands.ts'
 import type { ChoicePanel, Page, Panel, State, Step } from './types.ts'
 
 /** Rows of the screen that are not for the body: title, keys, two gaps, and the one that Ink needs. */
@@ -125,6 +125,11 @@ export function applyChoice(state: State, { purpose, items, at, isNamed }: Choic
   if (purpose === 'history') {
     const [fresh] = startOver(state)
     return [fresh, [{ type: 'openConversation', conversation: item }]]
+  }
+  if (purpose === 'questions') {
+    const { question } = state.last
+    if (question?.messageId === item.id) return editQuestion(state, question)
+    return [state, [{ type: 'loadQuestion', messageId: item.id }]]
   }
   if (purpose === 'versions') return [state, item.isChosen ? [] : [{ type: 'useVersion', version: item }]]
   const marked = items.filter(({ isChosen }) => isChosen)

@@ -3,7 +3,7 @@ import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines } from '../../cli/chat/images.ts'
 import type { About } from '../../cli/chat/interface.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
-import type { Passage } from '../../cli/passages/hits.ts'
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { limits } from '../../contract/limits.ts'
@@ -12,7 +12,7 @@ import { contentOf } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import { pressApprovalKey, submitApproval } from './approval-keys.ts'
-import { cancel, open, quit } from './commands.ts'
+import { cancel, editQuestion, open, quit } from './commands.ts'
 import { loadNames } from './completion.ts'
 import { isEmptyChat } from './greeting.ts'
 import { applyChoice, chooseByNumber, pressPanelKey } from './panel.ts'
@@ -25,6 +25,7 @@ import {
   failed,
   note,
   print,
+  questionOf,
   reconnected,
 } from './turn.ts'
 import type { Effect, Event, State, Step } from './types.ts'
@@ -90,6 +91,8 @@ export function step(state: State, event: Event): Step {
       return resumed(state, event)
     case 'based':
       return based(state, event.knowledgeBases)
+    case 'editing':
+      return state.turn ? [state, []] : editQuestion(state, event.question)
     case 'imageRead':
       return withImage(state, event.image)
     case 'fileTaskEnded':
@@ -199,11 +202,7 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
   const answered = said.findLast(({ role }) => role === 'agent')
   const past = said.filter(({ role }) => role === 'user').map(({ content }) => plain(content ?? ''))
   const last = {
-    question: asked && {
-      content: plain(asked.content ?? ''),
-      messageId: asked.messageId,
-      storedImages: asked.images,
-    },
+    question: asked && questionOf(asked),
     answer: plain(answered?.content ?? ''),
     isAnswered: said.at(-1)?.role === 'agent' && said.at(-1)?.metadata.finish_reason !== 'error',
     thoughts: plain(answered?.metadata.reasoning ?? ''),

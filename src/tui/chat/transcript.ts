@@ -1,7 +1,7 @@
 import { foundCard } from '../../cli/chat/found.ts'
 import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
-import type { Passage } from '../../cli/passages/hits.ts'
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import { count, counted } from '../../cli/terminal/output.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation } from '../../contract/chat.ts'
@@ -198,7 +198,7 @@ const keysHelp: readonly (readonly [string, string])[] = [
   ['alt+enter, ctrl+j', 'a further line; so does \\ before enter'],
   ['up, down, ctrl+r', 'what was sent before'],
   ['alt+1 … alt+9', 'open a source'],
-  ['alt+left, alt+right', 'previous or next version of the last question'],
+  ['alt+left, alt+right', 'previous or next version of the last question that has several'],
   ['ctrl+c', 'stop the answer; twice, leave'],
 ]
 

@@ -12,7 +12,7 @@ import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown
 import { contentOf, editorOf } from '../parts/editor.ts'
 import { answerTo } from './follow-turn.ts'
 import { withoutThought, withThought } from './thought.ts'
-import type { Effect, Failure, Printed, State, Step, ToolRun, Turn } from './types.ts'
+import type { Effect, Failure, Printed, Question, State, Step, ToolRun, Turn } from './types.ts'
 
 /** Notice for commands that need the end of the current answer. */
 export const waitNotice = 'wait for the answer, or stop it with ctrl+c'
@@ -330,6 +330,11 @@ export function stop(state: State, turn: Turn): Step {
   return andThen([unqueued(withoutTurn(shown)), [{ type: 'abort' }, ...effects, note('stopped')]], next =>
     shownAgain(next, turn),
   )
+}
+
+/** Returns a stored message of the person as a question. */
+export function questionOf({ content, messageId, images }: Message): Question {
+  return { content: plain(content ?? ''), messageId, storedImages: images }
 }
 
 /** Marks the turn while its connection is broken. */

@@ -1,6 +1,6 @@
 import type { About } from '../../cli/chat/interface.ts'
 import type { Choice, NamedImage, Say } from '../../cli/chat/port.ts'
-import type { Passage } from '../../cli/passages/hits.ts'
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { Block, Reader } from '../markdown/blocks.ts'
@@ -93,9 +93,9 @@ export interface Input {
 }
 
 /** Subject of a list to choose from. */
-export type Purpose = 'model' | 'kb' | 'history' | 'versions'
+export type Purpose = 'model' | 'kb' | 'history' | 'versions' | 'questions'
 /** Subjects whose items can be chosen by typing their names. */
-export type Named = Exclude<Purpose, 'history' | 'versions'>
+export type Named = Exclude<Purpose, 'history' | 'versions' | 'questions'>
 
 export interface ChoicePanel {
   readonly kind: 'choice'
@@ -204,6 +204,8 @@ export type Event =
       readonly fromId?: string
     }
   | { readonly type: 'based'; readonly knowledgeBases: readonly string[] }
+  /** A question of the conversation is put into the field, to be edited. */
+  | { readonly type: 'editing'; readonly question: Question }
   | { readonly type: 'imageRead'; readonly image: NamedImage }
   /** The work on a file succeeded or failed. */
   | { readonly type: 'fileTaskEnded' }
@@ -267,9 +269,11 @@ export type Effect =
   | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
   | { readonly type: 'choose'; readonly of: Named; readonly typed: string }
   | { readonly type: 'loadNames'; readonly of: Named }
-  /** Goes back to another version of the last question, by item or by number. */
+  /** Goes back to another version of a question: by item, or of the last one with versions by number. */
   | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
-  /** Goes to the version before or after the current one of the last question. */
+  /** Reads an earlier question to edit. */
+  | { readonly type: 'loadQuestion'; readonly messageId: string }
+  /** Goes to the version before or after the current one of the last question with versions. */
   | { readonly type: 'stepVersion'; readonly by: -1 | 1 }
   | { readonly type: 'rename'; readonly title: string }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }

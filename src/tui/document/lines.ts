@@ -1,4 +1,4 @@
-import { partOf } from '../../cli/passages/markdown.ts'
+import { slicePart } from '../../cli/passages/markdown.ts'
 import type { Span as Extent } from '../../cli/passages/matches.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { type Highlight, renderText } from '../markdown/render.ts'
@@ -53,7 +53,7 @@ function partLines(text: string, extent: Extent, { columns, isMarkdown, highligh
   const width = Math.max(TEXT_MIN, Math.min(TEXT_MAX, columns - margin.text.length - 1))
   const isEmpty = (line: Line) => line.every(({ text }) => text.trim() === '')
   const lines = isMarkdown
-    ? renderText(plain(partOf(text, extent)), width, highlight)
+    ? renderText(plain(slicePart(text, extent)), width, highlight)
     : plain(text.slice(extent.start, extent.end))
         .split('\n')
         .flatMap(line => textLine(line, width))

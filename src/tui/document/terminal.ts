@@ -1,6 +1,6 @@
-import type { ShownDocument } from '../../cli/documents/shown.ts'
+import type { ShownDocument } from '../../cli/documents/shown-document.ts'
 import type { Span as Extent } from '../../cli/passages/matches.ts'
-import { nameOf, placeOf } from '../../cli/passages/show.ts'
+import { passageLocation, passageTitle } from '../../cli/passages/print-passages.ts'
 import type { Output } from '../../cli/terminal/output.ts'
 import { displayWidth, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
 import { paintFor } from '../parts/paint.ts'
@@ -23,10 +23,10 @@ export async function showDocument(shown: ShownDocument, part: Extent, output: O
 
 function headLines({ document, passage, context }: ShownDocument, { width, style }: Output): string[] {
   const number = passage ? `[${passage.number}] ` : ''
-  const name = nameOf({ document, id: document.documentId })
+  const name = passageTitle({ document, id: document.documentId })
   const section = context?.section && plainLine(context.section)
   const title = section && section !== name ? `${name} › ${section}` : name
-  const place = placeOf({ document, chunkIndex: passage?.chunkIndex ?? null })
+  const place = passageLocation({ document, chunkIndex: passage?.chunkIndex ?? null })
   const known = plainLine(document.documentId)
   const room = width - 3
   const whole = [place, known].filter(Boolean).join(' · ')
@@ -41,8 +41,8 @@ function headLines({ document, passage, context }: ShownDocument, { width, style
 
 function printNextCommands(number: string, output: Output): void {
   const commands = [
-    [`wb documents show ${number} --full${output.again}`, 'the whole document'],
-    [`wb documents chunks ${number}${output.again}`, 'its chunks, starting with this one'],
+    [`wb documents show ${number} --full${output.contextFlags}`, 'the whole document'],
+    [`wb documents chunks ${number}${output.contextFlags}`, 'its chunks, starting with this one'],
   ] as const
   const width = Math.max(...commands.map(([command]) => command.length))
   for (const [command, what] of commands) output.note(`  ${command.padEnd(width)}    ${what}`)

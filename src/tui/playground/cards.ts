@@ -1,6 +1,13 @@
-import type { Passage } from '../../cli/passages/hits.ts'
+import type { Passage } from '../../cli/passages/find-passages.ts'
 import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matches.ts'
-import { coverageBar, isOfMarkdown, measures, nameOf, placeOf, said } from '../../cli/passages/show.ts'
+import {
+  coverageBar,
+  excerptWithSection,
+  formatMeasures,
+  isOfMarkdown,
+  passageLocation,
+  passageTitle,
+} from '../../cli/passages/print-passages.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
 import { padRight } from '../parts/cells.ts'
@@ -27,7 +34,7 @@ export function cardLines(answer: Answer, place: number, look: CardLook): readon
   const { width } = look
   const blanks = span(' '.repeat(INDENT))
   const { section, lines } = textOf(passage, answer.request.body.text ?? '', look)
-  const source = placeOf(passage)
+  const source = passageLocation(passage)
   return [
     headLine(answer, place, section, look),
     ...lines.map((line): Line => cutLine([blanks, ...line], width)),
@@ -40,12 +47,12 @@ export function cardLines(answer: Answer, place: number, look: CardLook): readon
 export function cardHeight({ passages, request }: Answer, place: number, look: CardLook): number {
   const passage = passages[place]!
   const { lines } = textOf(passage, request.body.text ?? '', look)
-  return lines.length + (placeOf(passage) === '' ? 2 : 3)
+  return lines.length + (passageLocation(passage) === '' ? 2 : 3)
 }
 
 function headLine(answer: Answer, place: number, section: string | undefined, look: CardLook): Line {
   const passage = answer.passages[place]!
-  const name = nameOf(passage)
+  const name = passageTitle(passage)
   const right = scoreLine(answer, place, look.hasNumbers)
   const left: Line = [
     span(look.isChosen ? '›' : ' ', 'accent'),
@@ -68,7 +75,7 @@ function scoreLine({ passages, moves }: Answer, place: number, hasNumbers: boole
   const [filled, empty] = passage.coverage === undefined ? ['', ''] : coverageBar(passage.coverage)
   return [
     span(moved, 'dim'),
-    ...(hasNumbers ? [span(`${measures(passage)} `)] : []),
+    ...(hasNumbers ? [span(`${formatMeasures(passage)} `)] : []),
     span(filled, 'good'),
     span(empty, 'dim'),
   ]
@@ -93,13 +100,13 @@ function textOf(passage: Passage, question: string, { width, isOpen }: CardLook)
 }
 
 function beginningOf(passage: Passage, question: string, width: number): Said {
-  const { lines, section } = said(passage, stemsOf(question), { width, lines: EXCERPT_LINES })
+  const { lines, section } = excerptWithSection(passage, stemsOf(question), { width, lines: EXCERPT_LINES })
   return { section, lines: lines.map(({ text, marks }) => markedSpans(text, marks)) }
 }
 
 function wholeOf(passage: Passage, question: string, width: number): Said {
   const stems = stemsOf(question)
-  const { section } = said(passage, stems, { width, lines: EXCERPT_LINES })
+  const { section } = excerptWithSection(passage, stems, { width, lines: EXCERPT_LINES })
   const text = plain(passage.text).trim()
   const lines = isOfMarkdown(passage)
     ? renderText(text, width)

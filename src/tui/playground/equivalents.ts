@@ -1,9 +1,9 @@
-import { shellWord } from '../../cli/terminal/shell-word.ts'
+import { shellWord } from '../../base/shell-word.ts'
 import { plain, plainJson } from '../../cli/terminal/terminal-text.ts'
 import { pathOf } from '../../client/client.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import type { SearchRequest } from './port.ts'
+import type { PlaygroundSearch } from './port.ts'
 import { changedRanking } from './request.ts'
 import type { State } from './types.ts'
 
@@ -16,7 +16,7 @@ export interface Equivalent {
 }
 
 /** Returns commands and programs with the same results. */
-export function equivalents(state: State, request: SearchRequest): readonly Equivalent[] {
+export function equivalents(state: State, request: PlaygroundSearch): readonly Equivalent[] {
   return [
     { letter: 'w', what: 'wb', text: wbLine(state, request) },
     { letter: 'c', what: 'curl', text: curlLines(state, request) },
@@ -25,7 +25,10 @@ export function equivalents(state: State, request: SearchRequest): readonly Equi
 }
 
 /** Returns the `wb` command with the same results. */
-export function wbLine({ about, bases, settings, hasNumbers }: State, { base, body }: SearchRequest): string {
+export function wbLine(
+  { about, bases, settings, hasNumbers }: State,
+  { base, body }: PlaygroundSearch,
+): string {
   const { mode, lexicalWeight, rerank } = changedRanking(base, settings)
   const isShared = bases.filter(({ name }) => name === base.name).length > 1
   const flags = [
@@ -54,12 +57,12 @@ function single(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-function urlOf({ about }: State, { base }: SearchRequest): string {
+function urlOf({ about }: State, { base }: PlaygroundSearch): string {
   const params = { workspaceId: about.workspaceId, knowledgeBaseId: base.id }
   return about.url.replace(/\/+$/, '') + pathOf(kb.search, { params })
 }
 
-function curlLines(state: State, request: SearchRequest): string {
+function curlLines(state: State, request: PlaygroundSearch): string {
   const lines = [
     `curl -s ${shellWord(urlOf(state, request))}`,
     ...(state.about.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
@@ -69,7 +72,7 @@ function curlLines(state: State, request: SearchRequest): string {
   return lines.join(' \\\n')
 }
 
-function fetchLines(state: State, request: SearchRequest): string {
+function fetchLines(state: State, request: PlaygroundSearch): string {
   const body = plainJson(request.body, 2).replaceAll('\n', '\n  ')
   const { hasCredential } = state.about
   return [

@@ -1,5 +1,5 @@
-import { UsageError } from '../../cli/faults.ts'
-import { conditionOf } from '../../cli/passages/condition.ts'
+import { UsageError } from '../../cli/errors.ts'
+import { parseCondition } from '../../cli/passages/condition.ts'
 import { contentOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import { equivalents } from './equivalents.ts'
@@ -86,7 +86,7 @@ function parseFilter(text: string): Pick<Settings, 'filter'> | string {
   if (text === '') return { filter: undefined }
   const flags = text.startsWith('{') ? { filter: text } : { where: text.split(/\s+/) }
   try {
-    const condition = conditionOf(flags)
+    const condition = parseCondition(flags)
     return { filter: condition && { text, condition } }
   } catch (error) {
     if (!(error instanceof UsageError)) throw error

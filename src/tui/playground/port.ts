@@ -1,11 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
-import { knowledgeBaseKind, pick } from '../../cli/find/resolve.ts'
-import { documentOf, type Passage, search, withDocuments } from '../../cli/passages/hits.ts'
+import { knowledgeBaseKind, pickResource } from '../../cli/find/resolve.ts'
+import { documentOf, type Passage, search, withDocuments } from '../../cli/passages/find-passages.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { type Client, everything } from '../../client/client.ts'
+import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
-import { type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
+import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 
 /** A knowledge base to search; its texts contain no control characters. */
 export interface Base {
@@ -19,9 +18,9 @@ export interface Base {
 }
 
 /** A knowledge base, and the body of a search request. */
-export interface SearchRequest {
+export interface PlaygroundSearch {
   readonly base: Base
-  readonly body: Omit<Search, 'includeEmbeddings' | 'includeCoverage'>
+  readonly body: Omit<SearchRequest, 'includeEmbeddings' | 'includeCoverage'>
 }
 
 /** Results of a search. */
@@ -36,7 +35,7 @@ export interface PlaygroundPort {
   /** @throws WbError, Unreachable */
   knowledgeBases(): Promise<readonly Base[]>
   /** @throws WbError, Unreachable  also if the signal fires */
-  search(request: SearchRequest, signal: AbortSignal): Promise<Found>
+  search(request: PlaygroundSearch, signal: AbortSignal): Promise<Found>
 }
 
 /** Maximum number of cached documents. */
@@ -54,11 +53,11 @@ export class RuntimePort implements PlaygroundPort {
 
   async knowledgeBases(): Promise<readonly Base[]> {
     const params = { workspaceId: this.workspaceId }
-    const all = await everything(this.client.items(kb.list, { params, query: { limit: limits.pageMax } }))
+    const all = await collect(this.client.items(kb.list, { params }))
     return all.map(baseOf)
   }
 
-  async search({ base, body: { topK, ...body } }: SearchRequest, signal: AbortSignal): Promise<Found> {
+  async search({ base, body: { topK, ...body } }: PlaygroundSearch, signal: AbortSignal): Promise<Found> {
     const { client, workspaceId, clock } = this
     const target = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
     const sinceMs = clock.now()
@@ -92,7 +91,7 @@ export async function baseAmong(
 ): Promise<Base | undefined> {
   if (named === undefined && bases.length > 1) return undefined
   const rows = bases.map(row => ({ row, id: row.id, name: row.name }))
-  return pick(rows, named, knowledgeBaseKind, undefined)
+  return pickResource(rows, named, knowledgeBaseKind, undefined)
 }
 
 function baseOf(base: KnowledgeBase): Base {

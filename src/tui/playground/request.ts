@@ -1,7 +1,7 @@
 import { rankingOf } from '../../cli/passages/request.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf } from '../parts/editor.ts'
-import type { Base, SearchRequest } from './port.ts'
+import type { Base, PlaygroundSearch } from './port.ts'
 import type { Settings, State, Step } from './types.ts'
 
 /** Delay of a search after the last key. */
@@ -20,7 +20,7 @@ export function changedRanking(base: Base, { mode, lexicalWeight, rerank }: Sett
 }
 
 /** Returns the request for the current question; undefined without a question. */
-export function requestOf({ base, question, settings }: State): SearchRequest | undefined {
+export function requestOf({ base, question, settings }: State): PlaygroundSearch | undefined {
   const text = contentOf(question).trim()
   if (!base || text === '') return undefined
   const ranking = changedRanking(base, settings)
@@ -54,6 +54,6 @@ export function searchNow(state: State, delayMs: number): Step {
   ]
 }
 
-function isSame(one: SearchRequest, other: SearchRequest | undefined): boolean {
+function isSame(one: PlaygroundSearch, other: PlaygroundSearch | undefined): boolean {
   return one.base.id === other?.base.id && JSON.stringify(one.body) === JSON.stringify(other.body)
 }

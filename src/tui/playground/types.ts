@@ -2,7 +2,7 @@ import type { Mode } from '../../cli/passages/request.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import type { Base, Found, SearchRequest } from './port.ts'
+import type { Base, Found, PlaygroundSearch } from './port.ts'
 
 /** The runtime and workspace, as equivalent commands name them. */
 export interface About {
@@ -32,7 +32,7 @@ export interface Settings {
 /** The passages of one request. */
 export interface Answer extends Found {
   readonly serial: number
-  readonly request: SearchRequest
+  readonly request: PlaygroundSearch
   /** Change of rank by passage ID since the last settings; empty for another question. */
   readonly moves: ReadonlyMap<string, number | 'new'>
 }
@@ -61,7 +61,7 @@ export interface State {
   /** Number of the newest request. */
   readonly serial: number
   /** The newest request, until it is answered. */
-  readonly pending: { readonly request: SearchRequest; readonly sinceMs: number } | undefined
+  readonly pending: { readonly request: PlaygroundSearch; readonly sinceMs: number } | undefined
   readonly answer: Answer | undefined
   readonly failure: Failure | undefined
   /** Number of failed attempts to reach the runtime. */
@@ -100,7 +100,7 @@ export type Effect =
   | {
       readonly type: 'search'
       readonly serial: number
-      readonly request: SearchRequest
+      readonly request: PlaygroundSearch
       readonly delayMs: number
     }
   | { readonly type: 'stop' }

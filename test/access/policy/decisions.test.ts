@@ -2,11 +2,11 @@ import { expect, onTestFinished, test } from 'vitest'
 import { listDecisions } from '../../../src/access/policy/decisions.ts'
 import type { PolicyDecision } from '../../../src/contract/policy.ts'
 import type { Workspace } from '../../../src/contract/workspaces.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { tables } from '../../../src/storage/tables.ts'
 
 test('decisions are found however many others lie between, each once, by all that is asked together', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   onTestFinished(close)
   const workspaceId = 'w'
   const decisions = Array.from(

@@ -1,12 +1,17 @@
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { issuesOf, requirePolicy } from '../../../src/access/policy/check.ts'
-import { compilePolicy, missingShown, shown, toFilter } from '../../../src/access/policy/compile.ts'
+import { policyIssues, requirePolicy } from '../../../src/access/policy/check.ts'
+import {
+  compilePolicy,
+  missingAttributePlaceholder,
+  toApiFilter,
+  toFilter,
+} from '../../../src/access/policy/compile.ts'
 import { evaluatePolicy } from '../../../src/access/policy/evaluate.ts'
 import { parsePolicy } from '../../../src/access/policy/parse.ts'
-import { evaluate, parseFilter } from '../../../src/storage/filter.ts'
+import { matchesFilter, parseFilter } from '../../../src/storage/filter.ts'
 import Database from '../../../src/storage/sqlite/driver.ts'
-import { defineFilterFunctions, toSql } from '../../../src/storage/sqlite/filter-sql.ts'
+import { defineFilterFunctions, filterToSql } from '../../../src/storage/sqlite/filter-sql.ts'
 import { policies, principals, rows, written } from './arbitrary.ts'
 
 const alice = { id: 'alice', attributes: { team: 'blue' } }
@@ -14,13 +19,13 @@ const defaultPredicate =
   "$principal.admin = 'true' OR current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)"
 
 function compiled(dsl: string, principal = alice): unknown {
-  return shown(compilePolicy(parsePolicy(dsl), principal))
+  return toApiFilter(compilePolicy(parsePolicy(dsl), principal))
 }
 
 function holds(dsl: string, row: Record<string, unknown>): boolean {
   const [policy, json] = [parsePolicy(dsl), JSON.parse(JSON.stringify(row)) as Record<string, unknown>]
   const byEvaluator = evaluatePolicy(policy, alice, json)
-  expect(evaluate(toFilter(compilePolicy(policy, alice)), json), dsl).toBe(byEvaluator)
+  expect(matchesFilter(toFilter(compilePolicy(policy, alice)), json), dsl).toBe(byEvaluator)
   return byEvaluator
 }
 
@@ -60,10 +65,10 @@ describe('compiling', () => {
   })
 
   test('an attribute that the principal lacks is shown as text that nothing is, and equals nothing', () => {
-    expect(missingShown).toMatch(/^[^\x20-\x7e]__missing__$/)
+    expect(missingAttributePlaceholder).toMatch(/^[^\x20-\x7e]__missing__$/)
     for (const dsl of ['owner = $principal.none', '$principal.none = ANY(owner)'])
-      expect(compiled(dsl)).toEqual({ owner: missingShown })
-    for (const held of [missingShown, [missingShown], 'x', null, undefined])
+      expect(compiled(dsl)).toEqual({ owner: missingAttributePlaceholder })
+    for (const held of [missingAttributePlaceholder, [missingAttributePlaceholder], 'x', null, undefined])
       for (const dsl of [
         'owner = $principal.none',
         '$principal.none = ANY(owner)',
@@ -92,7 +97,7 @@ describe('compiling', () => {
   ])('security: %s is not made true by the attribute that is lacking', (dsl, expected) => {
     expect(compiled(dsl)).toEqual(expected)
     for (const row of [{}, { owner: 'x', status: 'x' }, { owner: ['x'], status: 'y', level: 1 }])
-      expect(evaluate(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
+      expect(matchesFilter(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
   })
 
   test('a row that carries the words of the match-none filter gains nothing by it', () => {
@@ -128,8 +133,8 @@ describe('agreement', () => {
       fc.property(policies, principals, rows, (policy, principal, row) => {
         const expected = evaluatePolicy(policy, principal, row)
         const filter = toFilter(compilePolicy(policy, principal))
-        expect(evaluate(filter, row)).toBe(expected)
-        const { sql, parameters } = toSql(filter, 'c.payload')
+        expect(matchesFilter(filter, row)).toBe(expected)
+        const { sql, parameters } = filterToSql(filter, 'c.payload')
         const found = database
           .prepare(`SELECT ${sql} AS holds FROM (SELECT ? AS payload) c`)
           .get(...parameters, JSON.stringify(row)) as { holds: number }
@@ -152,7 +157,7 @@ describe('agreement', () => {
   test('what is shown is a filter of the wire', () => {
     fc.assert(
       fc.property(policies, principals, (policy, principal) => {
-        expect(() => parseFilter(shown(compilePolicy(policy, principal)))).not.toThrow()
+        expect(() => parseFilter(toApiFilter(compilePolicy(policy, principal)))).not.toThrow()
       }),
     )
   })
@@ -164,7 +169,9 @@ describe('agreement', () => {
         fc.pre(dsl.length <= 4_000)
         const read = parsePolicy(dsl)
         expect(evaluatePolicy(read, principal, row)).toBe(evaluatePolicy(policy, principal, row))
-        expect(shown(compilePolicy(read, principal))).toEqual(shown(compilePolicy(policy, principal)))
+        expect(toApiFilter(compilePolicy(read, principal))).toEqual(
+          toApiFilter(compilePolicy(policy, principal)),
+        )
       }),
     )
   })
@@ -239,7 +246,7 @@ describe('refusals name the place', () => {
     fc.assert(
       fc.property(text, dsl => {
         try {
-          issuesOf(parsePolicy(dsl))
+          policyIssues(parsePolicy(dsl))
         } catch (error) {
           expect(error).toMatchObject({
             code: 'validation_error',
@@ -265,7 +272,7 @@ describe('issues', () => {
     ['a = ANY(b)', ['any_subject_is_row']],
     ['NOT (a = b OR 1 = 1) AND c = 1', ['row_to_row_comparison', 'constant_only_comparison']],
   ])('%s', (dsl, codes) => {
-    const issues = issuesOf(parsePolicy(dsl))
+    const issues = policyIssues(parsePolicy(dsl))
     expect(issues.map(({ code }) => code)).toEqual(codes)
     for (const { message, hint } of issues) expect(message + hint).toMatch(/^col \d+: .+\.$/)
     if (codes.length > 0) expect(() => requirePolicy('policyDsl', dsl)).toThrow(/^policyDsl: col \d+: /)

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Draft, fitted, tokensOf } from '../../../src/agents/chat/budget.ts'
+import { countTokens, fitToBudget, type RequestDraft } from '../../../src/agents/chat/request-budget.ts'
 import type { ChatMessage } from '../../../src/models/chat/completion.ts'
 
 const call = (id: string): ChatMessage => ({
@@ -13,7 +13,7 @@ const result = (toolCallId: string, chars: number): ChatMessage => ({
   toolCallId,
   content: `<data x>\n${'r'.repeat(chars)}\n</data x>`,
 })
-const draft = (parts: Partial<Draft>): Draft => ({
+const draft = (parts: Partial<RequestDraft>): RequestDraft => ({
   system: 'system',
   history: [],
   question: 'question',
@@ -32,7 +32,7 @@ const turn = (id: string, resultChars: number, chars = 100): ChatMessage[] => [
 test('tool results of older turns are shortened first, the oldest first, then whole turns are left out', () => {
   const history = [...turn('1', 3_000), ...turn('2', 3_000), ...turn('3', 600)]
   const lengthsIn = (budget: number) =>
-    fitted(draft({ history }), budget).messages.flatMap(message =>
+    fitToBudget(draft({ history }), budget).messages.flatMap(message =>
       message.role === 'tool' ? [[message.toolCallId, message.content.length]] : [],
     )
   const between = expect.toSatisfy((length: number) => length > 400 && length < 3_000)
@@ -57,11 +57,26 @@ test('tool results of older turns are shortened first, the oldest first, then wh
 
 test('then results of the turn are cut, the oldest first, and keep the end of their mark', () => {
   const exchanges = [call('1'), result('1', 9_000), call('2'), result('2', 600)]
-  const { messages, cut } = fitted(draft({ exchanges }), 700)
+  const { messages, cut } = fitToBudget(draft({ exchanges }), 700)
   expect(cut).toBe(1)
   const [first, second] = messages.filter(({ role }) => role === 'tool').map(({ content }) => content!)
   expect(first).toMatch(/^<data x>\nr+\n\[cut: the rest does not fit]\n<\/data x>$/)
   expect(second).toBe(result('2', 600).content)
+})
+
+test.each([
+  { fields: { reasoning: 'r'.repeat(3_000) }, wantsReasoning: true, isCut: true },
+  { fields: { reasoning: 'r'.repeat(3_000) }, wantsReasoning: false, isCut: false },
+  { fields: { reasoningDetails: ['r'.repeat(3_000)] }, wantsReasoning: false, isCut: true },
+  { fields: { callExtras: { 1: 'r'.repeat(3_000) } }, wantsReasoning: false, isCut: true },
+])('fields that go back to the provider take room: %j', ({ fields, wantsReasoning, isCut }) => {
+  const spoken = { ...call('1'), providerFields: fields } as ChatMessage
+  const { messages, cut } = fitToBudget(
+    draft({ exchanges: [spoken, result('1', 3_000)], wantsReasoning }),
+    1_600,
+  )
+  expect(cut).toBe(isCut ? 1 : 0)
+  if (isCut) expect(countTokens(messages) + 1_000).toBeLessThanOrEqual(1_600)
 })
 
 const pastTurn = fc
@@ -82,7 +97,7 @@ test('whole turns are sent, the newest that fit; the question and the system pro
       fc.string({ maxLength: 3_000 }),
       fc.nat(4_000),
       (turns, question, budget) => {
-        const { messages, dropped } = fitted(draft({ history: turns.flat(), question }), budget)
+        const { messages, dropped } = fitToBudget(draft({ history: turns.flat(), question }), budget)
         expect(messages[0]).toEqual({ role: 'system', content: 'system' })
         expect(messages.at(-1)).toEqual({ role: 'user', content: question })
         const sent = messages.slice(1, -1)
@@ -90,7 +105,7 @@ test('whole turns are sent, the newest that fit; the question and the system pro
           some.map(message => (message.role === 'tool' ? message.toolCallId : message.content))
         expect(names(sent)).toEqual(names(turns.flat()).slice(dropped))
         expect(sent[0]?.role ?? 'user').toBe('user')
-        if (sent.length > 0) expect(tokensOf(messages)).toBeLessThanOrEqual(budget)
+        if (sent.length > 0) expect(countTokens(messages)).toBeLessThanOrEqual(budget)
       },
     ),
   )
@@ -99,8 +114,8 @@ test('whole turns are sent, the newest that fit; the question and the system pro
 test('no earlier turn takes the room that passages of a search need', () => {
   const history = Array.from({ length: 100 }, (_, at) => turn(String(at), 0)).flat()
   const tools = [{ name: 'search_kb', description: '', parameters: {} }]
-  const sent = (more: Partial<Draft>) =>
-    tokensOf(fitted(draft({ history, ...more }), 3_000).messages.slice(1, -1))
+  const sent = (more: Partial<RequestDraft>) =>
+    countTokens(fitToBudget(draft({ history, ...more }), 3_000).messages.slice(1, -1))
   expect(sent({ tools })).toBeLessThanOrEqual(1_000)
   expect(sent({})).toBeGreaterThan(1_300)
   expect(sent({})).toBeLessThanOrEqual(1_500)

@@ -2,9 +2,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { CitationReader } from '../../../src/agents/chat/citation-reader.ts'
 import { Citations } from '../../../src/agents/chat/citations.ts'
-import type { Passage } from '../../../src/agents/tools/tool.ts'
+import type { ToolPassage } from '../../../src/agents/tools/tool.ts'
 
-const passage = (chunkId: string): Passage => ({
+const passage = (chunkId: string): ToolPassage => ({
   knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
   attachmentId: null,
   documentId: 'd',
@@ -54,11 +54,13 @@ describe('citations are gathered, and written as [1]', () => {
 describe('an invented citation is removed and counted', () => {
   test.each([
     ['Laws hold [9].', 'Laws hold.', [], 1],
-    ['See also [9][8], [7], and [1] [6].', 'See also,, and [1].', ['a'], 4],
+    ['Laws [9][8] hold, gases [7], and [1] [6].', 'Laws [9][8] hold, gases, and [1].', ['a'], 2],
+    ['Laws [9][8], and so on', 'Laws, and so on', [], 2],
+    ['Laws【9†laws.md】hold【57†source】.', 'Lawshold.', [], 2],
     ['Laws hold [1][9] here', 'Laws hold [1] here', ['a'], 1],
     ['One two [8]\nthree [9]', 'One two\nthree', [], 2],
     ['沸点 【9】。', '沸点。', [], 1],
-    ['```js\nrow[9]\n```\nbut [9].', '```js\nrow[9]\n```\nbut.', [], 1],
+    ['```js\nrow[9]\n```\nlaws [9].', '```js\nrow[9]\n```\nlaws.', [], 1],
   ])('%j', (said, text, used, dropped) => {
     expect(read([said])).toEqual({ text, used, dropped })
   })
@@ -83,6 +85,19 @@ describe('a number in brackets that may be something else stays', () => {
     'Choose [9] or [8] of them',
     '[9]\n- [8]',
     'A footnote[^9].',
+    'm = [[1, 2], [1, 2], [2, 1]] and f([1, 2])',
+    'The interval x ∈ [1, 2], {"x": [1, 2]}, and "y": [5],',
+    'Use ``x [9].`` and ``[1, 2]`` or `` ` [9].``',
+    'A span `that\ncontinues [9].` and ends',
+    '```md\n- ```\nrow [9];\n```',
+    '## [9]\n\nStep [3]: press [5].',
+    'It returns [5]. The answer is [3], as shown in [9].',
+    'Take q = p [3].',
+    'See ([9]).',
+    '<pre>\nrow [9];\n\nrow [9];\n</pre>',
+    'Write <code>row [9];</code> there',
+    '\\begin{align}\nx [9],\n\\end{align} and \\frac{a}{b} [9].',
+    'In [1, 9] and【4:0†source】.',
   ])('%j', text => {
     expect(read([text])).toMatchObject({ text, dropped: 0 })
   })
@@ -133,6 +148,15 @@ const word = fc.constantFrom(
     '    ',
     '†',
     '^',
+    '``',
+    '=',
+    '<code>',
+    '</code>',
+    '<pre>',
+    '</pre>',
+    '\\begin{',
+    '\\end{',
+    'is',
   ],
 )
 const markdown = fc.oneof(
@@ -164,9 +188,10 @@ test('text outside citations stays as it is, byte by byte', () => {
 
 test('an answer without a line end is read as quickly as it is long, whatever pieces it comes in', () => {
   expect(read(Array.from({ length: 40_000 }, () => 'word')).text).toHaveLength(160_000)
-  expect(read(['`x` [1] '.repeat(40_000)]).used).toEqual(['a'])
+  expect(read(['`x` <b> [1] '.repeat(40_000)]).used).toEqual(['a'])
   expect(read(Array.from({ length: 40_000 }, () => '[1]')).used).toEqual(['a'])
   expect(read(['x [9], '.repeat(40_000), ' '.repeat(200_000), 'y']).dropped).toBe(40_000)
   expect(read(Array.from({ length: 40_000 }, () => ' ')).text).toHaveLength(40_000)
   expect(read(Array.from({ length: 40_000 }, () => '- ')).text).toHaveLength(80_000)
+  expect(read(Array.from({ length: 40_000 }, () => '`')).text).toHaveLength(40_000)
 })

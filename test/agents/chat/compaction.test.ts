@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import { Compactions } from '../../../src/agents/chat/compaction.ts'
+import type { AnsweringModel } from '../../../src/agents/chat/answering-model.ts'
+import { Compactions } from '../../../src/agents/chat/compactions.ts'
 import { openHistory } from '../../../src/agents/chat/history.ts'
-import type { AnsweringModel } from '../../../src/agents/chat/model.ts'
-import { Marks } from '../../../src/agents/chat/prompt.ts'
-import { makeCurrent } from '../../../src/agents/chat/versions.ts'
+import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
+import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
 import { systemClock } from '../../../src/base/clock.ts'
-import type { Chat, Completion } from '../../../src/models/chat/completion.ts'
+import type { ChatClient, Completion } from '../../../src/models/chat/completion.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type MessageRow, tables } from '../../../src/storage/tables.ts'
 import { makeAgent, makeConversation, messageRow } from '../../harness/agents.ts'
@@ -25,7 +25,7 @@ const completion: Completion = {
 }
 
 /** A model that answers nothing. */
-const hangs: Chat['complete'] = (_, { signal }) =>
+const hangs: ChatClient['complete'] = (_, { signal }) =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
 
 /** A conversation of some turns, each of about 400 tokens, and a model whose window has room for few of them. */
@@ -55,11 +55,11 @@ async function conversationOf(turns: number) {
     messageRow(conversation, 4 * at + 3, { role: 'agent', content: `Answer ${at}. ${text}` }),
   ]).flat()
   await store.atomic(rows.map(row => ({ op: 'insert', table: tables.messages, row })))
-  const marks = new Marks()
+  const marks = new QuoteMarks()
   const read = async () =>
     (await openHistory(store, conversation)).read({ tokens: 100_000, marks, replaced: [] })
   /** Begins a summary and waits for it. */
-  const compact = async (complete: Chat['complete'], contextTokens = 6_000) => {
+  const compact = async (complete: ChatClient['complete'], contextTokens = 6_000) => {
     const compactions = new Compactions({ rows: store, clock: systemClock, log })
     const model = { model: 'a', contextTokens, maxTokens: 1_000, chat: { complete } }
     compactions.begin({ ...conversation, model: model as unknown as AnsweringModel, hasTools: true })
@@ -125,7 +125,7 @@ async function anotherVersion({ store, conversation, rows }: Awaited<ReturnType<
   const question = messageRow(conversation, 1_000, { content: 'Again.', questionId })
   const { messageId: versionId } = question
   await store.atomic([{ op: 'insert', table: tables.messageVersions, row: { ...question, versionId } }])
-  return (through: RowStore) => makeCurrent(through, conversation, { questionId, versionId })
+  return (through: RowStore) => switchVersion(through, conversation, { questionId, versionId })
 }
 
 test('if another version is selected while the model writes, the summary is dropped', async () => {
@@ -220,7 +220,7 @@ test('a workspace has at most four summaries written at once, and all have at mo
 test('a summary is bounded, and so is what the model is sent for it', async () => {
   const { compact, done } = await conversationOf(40)
   const sent: string[] = []
-  const complete: Chat['complete'] = async messages => {
+  const complete: ChatClient['complete'] = async messages => {
     sent.push(...messages.map(({ content }) => content!))
     return { ...completion, text: 'Many words. '.repeat(2_000) }
   }

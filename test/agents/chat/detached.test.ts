@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { verifiedAs } from '../../../src/access/subject.ts'
-import { DetachedTurns } from '../../../src/agents/chat/detached.ts'
+import { verifiedContext } from '../../../src/access/subject.ts'
+import { DetachedTurns } from '../../../src/agents/chat/detached-turns.ts'
 import { eventsOf } from '../../../src/client/events.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
@@ -191,8 +191,8 @@ test('senders of one workspace have at most half of those of the process', async
   const turns = new DetachedTurns({ clock: new TestClock(), log: silentLog })
   const start = (workspaceId: string, id: string) => {
     const leave = new AbortController()
-    const auth = verifiedAs('apiKey', { ...subject, id })
-    const sender = { auth, confirm: async () => {}, requestId: 'r' }
+    const auth = verifiedContext('apiKey', { ...subject, id })
+    const sender = { auth, reauthorize: async () => {}, requestId: 'r' }
     const place = { workspaceId, conversationId: 'c' }
     return turns.start({ place, sender, imageBytes: 0, leave, open: async () => events(leave.signal) })
   }

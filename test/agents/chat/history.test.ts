@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { openHistory } from '../../../src/agents/chat/history.ts'
-import { Marks } from '../../../src/agents/chat/prompt.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { type MessageRow, tables } from '../../../src/storage/tables.ts'
 
 test('of long messages that the model is not sent, a bounded number is read', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', conversationId: 'c' }
   const said = { tokenCount: null, authorId: null, toolId: null, toolCallPayload: null, toolResponse: null }
   const turns = Array.from({ length: 40 }, (_, at): MessageRow[] => {
@@ -28,7 +28,7 @@ test('of long messages that the model is not sent, a bounded number is read', as
     await rows.atomic(turn.map(row => ({ op: 'insert', table: tables.messages, row })))
   const history = await (await openHistory(rows, place)).read({
     tokens: 9e15,
-    marks: new Marks(),
+    marks: new QuoteMarks(),
     replaced: [],
   })
   const chars = history.turns

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tokensIn } from '../../../src/agents/tokens.ts'
+import { estimateTokens } from '../../../src/agents/estimate-tokens.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
 import { documents } from '../../../src/contract/documents.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
@@ -23,7 +23,8 @@ async function almanac({ call }: Opened, workspaceId: string) {
 
 const sentIn = ({ body }: ChatRequest) => body.messages as SentMessage[]
 const isSummary = (request: ChatRequest) => sentIn(request)[0]!.content!.startsWith('You summarize')
-const tokensOf = ({ body: { messages, tools } }: ChatRequest) => tokensIn(JSON.stringify({ messages, tools }))
+const tokensOf = ({ body: { messages, tools } }: ChatRequest) =>
+  estimateTokens(JSON.stringify({ messages, tools }))
 
 /** A model that searches in every other turn, and whose answers are long. */
 function talkative(summary: () => ChatStep) {

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { pastTurns } from '../../../src/agents/chat/past-turns.ts'
-import { Marks } from '../../../src/agents/chat/prompt.ts'
-import { usualTraits } from '../../../src/models/chat/traits.ts'
-import { chatRequestOf } from '../../../src/models/chat/wire.ts'
+import { splitIntoTurns } from '../../../src/agents/chat/past-turns.ts'
+import { QuoteMarks } from '../../../src/agents/chat/system-prompt.ts'
+import { buildChatRequest } from '../../../src/models/chat/chat-request.ts'
+import { initialTraits } from '../../../src/models/chat/model-traits.ts'
 import type { MessageRow } from '../../../src/storage/tables.ts'
 import { type SentMessage, templateProblem } from '../../fakes/chat-template.ts'
 import { messageRow } from '../../harness/agents.ts'
@@ -28,10 +28,10 @@ const fields: fc.Arbitrary<Partial<MessageRow>> = fc.oneof(
 )
 
 function sentFor(rows: readonly MessageRow[]): SentMessage[] {
-  const messages = pastTurns(rows, new Marks()).flatMap(turn => turn.messages)
+  const messages = splitIntoTurns(rows, new QuoteMarks()).flatMap(turn => turn.messages)
   const asked = [...messages, { role: 'user' as const, content: 'And now?' }]
   const settings = { maxTokens: 10, signal: new AbortController().signal }
-  const { body } = chatRequestOf(asked, settings, usualTraits('localhost'))
+  const { body } = buildChatRequest(asked, settings, initialTraits('localhost'))
   return (body as { messages: SentMessage[] }).messages
 }
 

@@ -16,6 +16,10 @@ describe('a follow-up gets the words of the last query', () => {
     ['How long is it valid?', 'How long is it valid? refund window customers germany'],
     ['Who approves it?', `Who approves it? ${added}`],
     ['Why?', `Why? ${added}`],
+    ['where?', `where? ${added}`],
+    ['In which year?', `In which year? ${added}`],
+    ['Is there another one?', `Is there another one? ${added}`],
+    ['Compare the two.', `Compare the two. ${added}`],
     ['why is that?', `why is that? ${added}`],
     ['Can they extend it?', `Can they extend it? ${added}`],
     ['Does this apply to contractors who work part-time?', expect.stringContaining('refund window')],
@@ -39,6 +43,8 @@ describe('a question that is clear by itself stays as it is', () => {
     'What does IT do about lost passwords?',
     'Show me the documents of the last quarter',
     'Is there a limit on uploads?',
+    'In which country are both offices?',
+    'What is RAG?',
     'And the second thing I would like to know is how invoices are sent to partners',
     'und im Ausland?',
     'So lange dauert es?',
@@ -62,6 +68,11 @@ describe('small talk is not searched for', () => {
     'thanks',
     'Thank you so much!!',
     'ok great',
+    'Thank you very much for your help',
+    'Great, that works! Thanks for explaining.',
+    'Sounds good',
+    "That's perfect, good to know",
+    'Hello everyone! Who are you?',
     'OK, got it. Thanks again!',
     'Great, that makes sense, thank you for your help.',
     'good morning',
@@ -108,6 +119,8 @@ test.each([
 test('agreement repeats the last search, if there was one', () => {
   expect(searchQuery('yes please', earlier)).toBe(earlier)
   expect(searchQuery('Go ahead', earlier)).toBe(earlier)
+  expect(searchQuery('Please elaborate.', earlier)).toBe(earlier)
+  expect(searchQuery('More details, please', earlier)).toBe(earlier)
   expect(searchQuery('yes', undefined)).toBeUndefined()
 })
 

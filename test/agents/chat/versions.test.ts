@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
-import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
+import { readCurrentVersion, readReplacedVersion } from '../../../src/agents/chat/current-version.ts'
+import { switchVersion } from '../../../src/agents/chat/switch-version.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
-import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
-import { InTurn } from '../../../src/base/in-turn.ts'
+import { KeyedQueue } from '../../../src/base/keyed-queue.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
 import { type ChatStep, refusals } from '../../fakes/chat-server.ts'
@@ -126,14 +126,28 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, messageId)).toMatchObject([{ answer: { content: 'first' } }])
   })
 
+  test('are listed with at most 20,000 characters of each answer, which says so', async () => {
+    const { chat, two } = await answered({ text: 'x'.repeat(20_001), chunksOf: 20_001 })
+    await chat.stream('two', { replaces: two })
+    const answers = (await versionsOf(chat, two)).map(({ answer }) => answer!)
+    expect(answers.map(({ content }) => content!.length)).toEqual([6, 20_000])
+    expect(answers.map(({ metadata }) => metadata.content_truncated)).toEqual([undefined, 'true'])
+    expect((await messagesOf(chat)).at(-1)!.content).toHaveLength(20_001)
+  })
+
   test('of a question that is not in the conversation cannot be selected', async () => {
     const { chat, one, two } = await answered({ text: 'again' }, { text: 'better' })
     await chat.stream('two, again', { replaces: two })
     await chat.stream('one, better', { replaces: one })
     const nested = (await versionsOf(chat, two)).map(({ message }) => message.messageId)
     expect(nested).toHaveLength(2)
-    for (const messageId of nested)
-      expect((await chat.send(`POST ${chat.path}/messages/${messageId}/select`)).status).toBeGreaterThan(400)
+    for (const messageId of nested) {
+      const { status, body } = await chat.send(`POST ${chat.path}/messages/${messageId}/select`)
+      expect([status, body.error]).toMatchObject([
+        409,
+        { code: 'conflict', hint: `Select version ${one} first.` },
+      ])
+    }
     expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
   })
 
@@ -151,6 +165,20 @@ describe('versions of a question', () => {
     for (let n = 1; n < 50; n++) await chat.stream('two', { replaces: two })
     const { status, body } = await chat.send(`POST ${chat.path}/messages`, { content: 'x', replaces: two })
     expect({ status, body }).toMatchObject({ status: 400, body: { error: { code: 'validation_error' } } })
+    expect(await versionsOf(chat, two)).toHaveLength(50)
+  })
+
+  test('are at most 50, also if several are sent at the same time; the model calls of refused ones end', async () => {
+    const { chat, two } = await answered()
+    chat.model.respond(() => refused)
+    for (let n = 1; n < 48; n++) await chat.stream('two', { replaces: two })
+    chat.model.respond(() => ({ text: 'slow answer', silentAfter: 1 }))
+    const sent = Array.from({ length: 8 }, () => chat.stream('two', { replaces: two }))
+    await vi.waitFor(() => expect(chat.model.abandoned).toBe(6))
+    chat.model.release()
+    const shapes = (await Promise.all(sent)).map(shapeOf)
+    expect(shapes.filter(shape => shape.includes('done'))).toHaveLength(2)
+    expect(shapes.filter(shape => shape.join() === 'stream-error')).toHaveLength(6)
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
@@ -192,7 +220,7 @@ describe('versions of a question', () => {
     await chat.stream('two', { replaces: two })
     await chat.send(`DELETE ${chat.path}`)
     await chat.close()
-    const { rows, close } = await openEmbedded({ path: `${chat.dataDir}/workbase.db` })
+    const { rows, close } = await openEmbeddedStore({ path: `${chat.dataDir}/workbase.db` })
     const { workspaceId, conversationId } = chat.conversation
     expect(await rows.count(tables.messageVersions, 'byVersion', [workspaceId, conversationId])).toBe(0)
     await close()
@@ -200,7 +228,7 @@ describe('versions of a question', () => {
 })
 
 test('what an earlier question reads last is not forgotten with a later one', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
   const at = '2026-01-01T00:00:00.000Z'
   const facts = {
@@ -211,7 +239,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
     ownerPrincipalId: null,
   }
   await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...place, ...facts } }])
-  const parts = { rows, clock: systemClock, writes: new InTurn() }
+  const parts = { rows, clock: systemClock, writes: new KeyedQueue() }
   const call = { id: 'call', name: 'fetch', arguments: '{}' }
   const [earlier, later] = [1, 2].map(
     day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
@@ -229,7 +257,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
 type Line = readonly { readonly id: string; readonly question: string }[]
 
 test('after any questions, versions and selections, the conversation is that of the last selection', async () => {
-  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
   const at = '2026-01-01T00:00:00.000Z'
   const action = fc.record({
     what: fc.constantFrom('ask', 'replace', 'fail', 'select'),
@@ -263,7 +291,11 @@ test('after any questions, versions and selections, the conversation is that of 
           descending: true,
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
-        const transcript = new Transcript({ rows, clock: systemClock, writes: new InTurn() }, place, start)
+        const transcript = new Transcript(
+          { rows, clock: systemClock, writes: new KeyedQueue() },
+          place,
+          start,
+        )
         const { messageId } = await transcript.user('question', false)
         await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
         return messageId
@@ -279,10 +311,10 @@ test('after any questions, versions and selections, the conversation is that of 
           const kept = [...versions.get(chosen.question)!.keys()]
           const versionId = kept[which % kept.length]!
           leave(index)
-          await makeCurrent(rows, place, { questionId: chosen.question, versionId })
+          await switchVersion(rows, place, { questionId: chosen.question, versionId })
           line = [...line.slice(0, index), ...versions.get(chosen.question)!.get(versionId)!]
         } else {
-          const { questionId } = await readReplaced(rows, place, chosen.id)
+          const { questionId } = await readReplacedVersion(rows, place, chosen.id)
           const id = await say(questionId, what === 'replace')
           const own = [{ id, question: chosen.question }]
           versions.get(chosen.question)!.set(id, own)
@@ -300,7 +332,7 @@ test('after any questions, versions and selections, the conversation is that of 
       expect(questions.map(message => message.row.messageId)).toEqual(line.map(({ id }) => id))
       expect(stored).toHaveLength(2 * line.length)
       for (const { id, question } of line)
-        expect((await readCurrent(rows, place, question)).rows[0].messageId).toBe(id)
+        expect((await readCurrentVersion(rows, place, question)).rows[0].messageId).toBe(id)
     }),
     { numRuns: 60 },
   )

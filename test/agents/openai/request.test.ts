@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readRequest } from '../../../src/agents/openai/request.ts'
+import { parseCompletionRequest } from '../../../src/agents/openai/completion-request.ts'
 import type { CompletionMessage } from '../../../src/contract/openai.ts'
 
 const text = fc.string({ minLength: 1, maxLength: 5 }).filter(value => value.trim() !== '')
@@ -23,7 +23,7 @@ test('keeps every text in order, and alternates questions and answers', () => {
   fc.assert(
     fc.property(fc.array(message), question, (earlier, last) => {
       const messages: CompletionMessage[] = [...earlier, last]
-      const read = readRequest({ model: 'any', messages })
+      const read = parseCompletionRequest({ model: 'any', messages })
       const said = [...read.earlier, { role: 'user', content: read.question }]
       for (const [at, { role: own }] of said.entries()) expect(own).not.toBe(said[at - 1]?.role)
       const written = (isOf: (one: CompletionMessage) => boolean) => {
@@ -39,7 +39,7 @@ test('keeps every text in order, and alternates questions and answers', () => {
 
 test('takes the newer name of the token limit before the older one', () => {
   const messages: CompletionMessage[] = [{ role: 'user', content: 'hello' }]
-  const limitOf = (more: object) => readRequest({ model: 'any', messages, ...more }).maxTokens
+  const limitOf = (more: object) => parseCompletionRequest({ model: 'any', messages, ...more }).maxTokens
   expect(limitOf({ max_tokens: 5, max_completion_tokens: 3 })).toBe(3)
   expect(limitOf({ max_tokens: 5, max_completion_tokens: null })).toBe(5)
   expect(limitOf({})).toBeUndefined()

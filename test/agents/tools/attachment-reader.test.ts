@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { AttachmentReader } from '../../../src/agents/tools/attachments.ts'
+import { AttachmentReader } from '../../../src/agents/tools/attachment-reader.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import type { ConversationRow } from '../../../src/storage/tables.ts'
 

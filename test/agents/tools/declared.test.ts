@@ -1,9 +1,9 @@
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { anonymousIn } from '../../../src/access/subject.ts'
+import { anonymousContext } from '../../../src/access/subject.ts'
 import type { Tool } from '../../../src/agents/tools/tool.ts'
-import { isRunning } from '../../../src/base/running.ts'
+import { isProcessRunning } from '../../../src/base/is-process-running.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import { isAlive } from '../../harness/alive.ts'
 import { type Options, scratchDir, TestClock, until } from '../../harness/runtime.ts'
@@ -38,7 +38,7 @@ async function declared(fields: Declared = {}, options: Options = {}) {
   return { ...stage, call, pid, offered }
 }
 
-const gone = (pid: number) => until(() => !isRunning(pid))
+const gone = (pid: number) => until(() => !isProcessRunning(pid))
 
 test('the tools of a declared server are offered, and an agent can be given them', async () => {
   const { wb, workspaceId, offered } = await declared({ allowedTools: ['echo', 'pid', 'absent'] })
@@ -91,7 +91,7 @@ test('a workspace that is not given the server has none of its tools, and does n
   })
   expect(readFileSync(starts, 'utf8')).toBe('')
   const agent = { workspaceId: first.workspaceId, toolIds }
-  const { tools } = await toolbox.forAgent(agent, anonymousIn('disabled'), never)
+  const { tools } = await toolbox.forAgent(agent, anonymousContext('disabled'), never)
   expect(tools.map(({ id }) => id)).toEqual(toolIds)
   expect(await offered(first.workspaceId)).not.toEqual([])
 })
@@ -129,7 +129,7 @@ test('a program that dies fails its call, and the next call has a new one', asyn
   const first = await pid()
   expect(await call('crash')).toMatchObject({ outcome: 'failure', content: 'Error: The server ended.' })
   const second = await pid()
-  expect([second !== first, isRunning(first), isRunning(second)]).toEqual([true, false, true])
+  expect([second !== first, isProcessRunning(first), isProcessRunning(second)]).toEqual([true, false, true])
 })
 
 test('a call that is never answered ends with its time, and its program with it', async () => {
@@ -161,7 +161,7 @@ test('a program that nobody calls for five minutes is ended', async () => {
   clock.advance(299_000)
   expect(await pid()).toBe(first)
   clock.advance(299_000)
-  expect(isRunning(first)).toBe(true)
+  expect(isProcessRunning(first)).toBe(true)
   clock.advance(2_000)
   await gone(first)
   expect(await pid()).not.toBe(first)
@@ -172,11 +172,11 @@ test('closing the runtime leaves no process behind, whatever the program is doin
   const busy = await pid()
   const hanging = call('hang')
   await wb.close()
-  expect([isRunning(busy), (await hanging).outcome]).toEqual([false, 'failure'])
+  expect([isProcessRunning(busy), (await hanging).outcome]).toEqual([false, 'failure'])
   const stubborn = await declared({ args: ['stubborn'] })
   const held = await stubborn.pid()
   await stubborn.wb.close()
-  expect(isRunning(held)).toBe(false)
+  expect(isProcessRunning(held)).toBe(false)
 })
 
 test.runIf(process.platform !== 'win32')(
@@ -212,7 +212,7 @@ test('closing while the program starts leaves none behind either', async () => {
   const started = () => readFileSync(starts, 'utf8').split('\n').filter(Boolean).map(Number)
   await until(() => started().length === 1)
   await wb.close()
-  expect([await listing, isRunning(started()[0]!)]).toEqual([[], false])
+  expect([await listing, isProcessRunning(started()[0]!)]).toEqual([[], false])
 })
 
 test.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { narrowed, toolsMax } from '../../../src/agents/tools/narrow.ts'
+import { narrowTools, toolsMax } from '../../../src/agents/tools/narrow-tools.ts'
 import type { Tool } from '../../../src/agents/tools/tool.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
@@ -31,7 +31,7 @@ function idsOf(tools: readonly Tool[]): string[] {
 
 test('as many tools as a model takes are not narrowed', () => {
   const tools = others(toolsMax)
-  expect(narrowed(tools, 'x')).toBe(tools)
+  expect(narrowTools(tools, 'x')).toBe(tools)
 })
 
 test('tools of the runtime and the matching tools of servers stay', () => {
@@ -41,7 +41,7 @@ test('tools of the runtime and the matching tools of servers stay', () => {
     tool('mcp:t:list', 'Lists them.', { serverLabel: 'Issues' }),
   ]
   const tools = [...others(200), ...wanted, tool('search_kb'), tool('native:fetch', '', { source: 'native' })]
-  const kept = idsOf(narrowed(tools, 'Which issue is open?'))
+  const kept = idsOf(narrowTools(tools, 'Which issue is open?'))
   expect(kept).toHaveLength(toolsMax)
   expect(kept).toEqual(expect.arrayContaining([...idsOf(wanted), 'search_kb', 'native:fetch']))
   expect(kept.slice(0, 2)).toEqual(['mcp:s:thing0', 'mcp:s:thing1'])
@@ -55,10 +55,10 @@ test('any tools and question leave as many as a model takes, the same each time,
       const tools = descriptions.map((description, at) =>
         tool(at % 40 === 0 ? `own${at}` : `mcp:s:t${at}`, description),
       )
-      const kept = narrowed(tools, question)
+      const kept = narrowTools(tools, question)
       expect(kept).toHaveLength(Math.min(tools.length, toolsMax))
       expect(tools.filter(one => kept.includes(one))).toEqual(kept)
-      expect(kept).toEqual(narrowed(tools, question))
+      expect(kept).toEqual(narrowTools(tools, question))
       for (const one of tools) if (one.source !== 'mcp') expect(kept).toContain(one)
     }),
     { numRuns: 50 },

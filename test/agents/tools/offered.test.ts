@@ -1,8 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { ListRemoteTools } from '../../../src/agents/tools/remote.ts'
+import type { ListRemoteTools } from '../../../src/agents/tools/remote-tools.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { McpTool } from '../../../src/models/mcp/client.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { type McpServerRow, tables } from '../../../src/storage/tables.ts'
 import { makeAgent } from '../../harness/agents.ts'
 import { makeWorkspace } from '../../harness/place.ts'
@@ -29,7 +29,7 @@ async function stage(answers: readonly (ListRemoteTools | undefined)[], options:
   const dataDir = `${scratchDir()}/data`
   const wb = await open({ ...options, dataDir, clock, listTools })
   const { workspaceId } = await makeWorkspace(wb)
-  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  const store = await openEmbeddedStore({ path: `${dataDir}/workbase.db` })
   onTestFinished(() => store.close())
   const register = async (at: number, fields: Partial<McpServerRow> = {}) => {
     const now = new Date(clock.now()).toISOString()

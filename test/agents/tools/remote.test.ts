@@ -58,7 +58,7 @@ test('S5.5-30: built-in and native tools run whatever the gate of external ones 
   const fetched = await run('native:fetch', { url: 'http://127.0.0.1:8099/' }, { auth })
   expect([fetched.outcome, fetched.content]).toEqual([
     'failure',
-    expect.stringContaining('leads to a private address'),
+    expect.stringContaining('resolves to a private address'),
   ])
 })
 

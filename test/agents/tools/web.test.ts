@@ -56,7 +56,7 @@ test('a page is read, and an interface called, with the headers and body of the 
 test('a private address is refused, though nobody signs in and the runtime calls a model there', async () => {
   const { fetched, received } = await page(says('inside'), { isAllowed: false })
   const { outcome, content } = await fetched()
-  expect([outcome, content]).toEqual(['failure', expect.stringContaining('leads to a private address')])
+  expect([outcome, content]).toEqual(['failure', expect.stringContaining('resolves to a private address')])
   expect(received).toEqual([])
 })
 

@@ -1,8 +1,12 @@
 import { availableParallelism } from 'node:os'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Admission, type AdmissionLimits, type Turn } from '../../../src/auth/keys/admission.ts'
-import type { LaneLimits } from '../../../src/auth/keys/lane.ts'
+import {
+  Admission,
+  type AdmissionLimits,
+  type AdmissionTask,
+  type QueueLimits,
+} from '../../../src/auth/keys/admission.ts'
 
 /** An admission whose work ends when it is told to. */
 function stage(limits: Partial<AdmissionLimits> = {}) {
@@ -14,13 +18,13 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
     running,
     began,
     refused,
-    ask(client: string, name = client, lane: Turn['lane'] = 'unmarked') {
+    ask(client: string, name = client, queue: AdmissionTask['queue'] = 'unmarked') {
       const work = () =>
         new Promise<void>(end => {
           began.push(name)
           running.push({ name, end })
         })
-      return admission.run({ lane, client }, work).catch(error => {
+      return admission.run({ queue, client }, work).catch(error => {
         expect(error).toMatchObject({ code: 'rate_limited', status: 429 })
         expect(error.facts.headers).toEqual({ 'retry-after': '1' })
         refused.push(name)
@@ -37,9 +41,9 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
   }
 }
 
-/** One at once, and a lane of guesses that is bounded so. */
-function narrow(unmarked: Partial<LaneLimits>): Partial<AdmissionLimits> {
-  return { atOnce: 1, unmarked: { waitingMax: 512, waitingPerClientMax: 16, ...unmarked } }
+/** One at once, and a queue of guesses that is bounded so. */
+function narrow(unmarked: Partial<QueueLimits>): Partial<AdmissionLimits> {
+  return { runningMax: 1, unmarked: { waitingMax: 512, waitingPerClientMax: 16, ...unmarked } }
 }
 
 /** What was promised so far has happened. */
@@ -56,7 +60,7 @@ describe('turns', () => {
   })
 
   test('a newcomer waits for one piece of work of each client before it, not for all of them', async () => {
-    const wb = stage({ atOnce: 1 })
+    const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 10; n++) wb.ask('10.0.0.1', `flood ${n}`)
     wb.ask('10.0.0.2', 'newcomer')
     await settled()
@@ -68,10 +72,10 @@ describe('turns', () => {
   })
 
   test('a place is free again when work fails', async () => {
-    const admission = new Admission({ atOnce: 1 })
+    const admission = new Admission({ runningMax: 1 })
     const failing = () => Promise.reject(new Error('broken'))
-    await expect(admission.run({ lane: 'marked', client: 'a' }, failing)).rejects.toThrow('broken')
-    expect(await admission.run({ lane: 'mints', client: 'b' }, async () => 'done')).toBe('done')
+    await expect(admission.run({ queue: 'marked', client: 'a' }, failing)).rejects.toThrow('broken')
+    expect(await admission.run({ queue: 'creations', client: 'b' }, async () => 'done')).toBe('done')
   })
 })
 
@@ -89,16 +93,16 @@ describe('bounds', () => {
   test.each([
     ['unmarked', 16],
     ['marked', 64],
-    ['mints', 64],
-  ] as const)('%s: %i of a client by default, and 512 in all', async (lane, each) => {
-    const wb = stage({ atOnce: 1 })
-    wb.ask('a', 'running', lane)
-    for (let n = 0; n <= each; n++) wb.ask('a', String(n), lane)
+    ['creations', 64],
+  ] as const)('%s: %i of a client by default, and 512 in all', async (queue, each) => {
+    const wb = stage({ runningMax: 1 })
+    wb.ask('a', 'running', queue)
+    for (let n = 0; n <= each; n++) wb.ask('a', String(n), queue)
     await settled()
     expect(wb.refused).toEqual([String(each)])
     await wb.drain()
-    wb.ask('a', 'running', lane)
-    for (let n = 0; n <= 512; n++) wb.ask(`client ${n}`, `single ${n}`, lane)
+    wb.ask('a', 'running', queue)
+    for (let n = 0; n <= 512; n++) wb.ask(`client ${n}`, `single ${n}`, queue)
     await settled()
     expect(wb.refused.slice(1)).toEqual(['single 512'])
     await wb.drain()
@@ -153,9 +157,9 @@ describe('bounds', () => {
   })
 })
 
-describe('lanes', () => {
+describe('queues', () => {
   test('900 addresses with a wrong token each neither refuse a marked token nor go before it [security rule 10]', async () => {
-    const wb = stage({ atOnce: 1 })
+    const wb = stage({ runningMax: 1 })
     for (let n = 0; n < 900; n++) wb.ask(`guesser ${n}`)
     for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'marked')
     await settled()
@@ -166,10 +170,10 @@ describe('lanes', () => {
     for (const name of wb.refused) expect(name).toMatch(/^guesser/)
   })
 
-  test('one workspace that mints does not keep another waiting, and is refused at its own bound', async () => {
-    const wb = stage({ atOnce: 1 })
-    for (let n = 0; n < 400; n++) wb.ask('workspace a', `a ${n}`, 'mints')
-    wb.ask('workspace b', 'b', 'mints')
+  test('one workspace that creates keys does not keep another waiting, and is refused at its own bound', async () => {
+    const wb = stage({ runningMax: 1 })
+    for (let n = 0; n < 400; n++) wb.ask('workspace a', `a ${n}`, 'creations')
+    wb.ask('workspace b', 'b', 'creations')
     await settled()
     await wb.step()
     await wb.step()
@@ -179,9 +183,9 @@ describe('lanes', () => {
   })
 
   test('both together work on no more than one of them may', async () => {
-    const wb = stage({ atOnce: 2 })
-    for (const lane of ['marked', 'unmarked', 'mints'] as const)
-      for (let n = 0; n < 3; n++) wb.ask(lane, `${lane} ${n}`, lane)
+    const wb = stage({ runningMax: 2 })
+    for (const queue of ['marked', 'unmarked', 'creations'] as const)
+      for (let n = 0; n < 3; n++) wb.ask(queue, `${queue} ${n}`, queue)
     await settled()
     while (wb.running.length > 0) {
       expect(wb.running.length).toBeLessThanOrEqual(2)
@@ -190,16 +194,16 @@ describe('lanes', () => {
     expect(wb.began).toHaveLength(9)
   })
 
-  const lane = fc.constantFrom<Turn['lane']>('marked', 'unmarked', 'mints')
-  const step = fc.option(fc.tuple(lane, fc.integer({ min: 0, max: 3 })), { nil: null })
+  const queue = fc.constantFrom<AdmissionTask['queue']>('marked', 'unmarked', 'creations')
+  const step = fc.option(fc.tuple(queue, fc.integer({ min: 0, max: 3 })), { nil: null })
 
-  test('marked before unmarked, and never two of checks or mints in a row while the other waited for both', async () => {
+  test('marked before unmarked, and never two of checks or creations in a row while the other waited for both', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
-        const wb = stage({ atOnce: 1 })
+        const wb = stage({ runningMax: 1 })
         const asked: string[] = []
-        const laneOf = (name: string) => name.split(' ')[0]!
-        const kindOf = (name: string) => (laneOf(name) === 'mints' ? 'mint' : 'check')
+        const queueOf = (name: string) => name.split(' ')[0]!
+        const kindOf = (name: string) => (queueOf(name) === 'creations' ? 'mint' : 'check')
         const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
         /** Kinds that waited when the last turn was given, and what it was given to. */
         let last: { kind: string; kinds: Set<string> } | undefined
@@ -212,7 +216,7 @@ describe('lanes', () => {
             last = undefined
             return
           }
-          if (laneOf(begun) === 'unmarked') expect(before.map(laneOf)).not.toContain('marked')
+          if (queueOf(begun) === 'unmarked') expect(before.map(queueOf)).not.toContain('marked')
           const kinds = new Set(before.map(kindOf))
           if (last?.kinds.size === 2 && kinds.size === 2) expect(kindOf(begun)).not.toBe(last.kind)
           last = { kind: kindOf(begun), kinds }
@@ -248,7 +252,7 @@ describe('whatever is asked for', () => {
   test('every piece of work begins or is refused, in order, within the bounds, and in fair turns', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (bounds, steps) => {
-        const wb = stage({ atOnce: bounds.atOnce, unmarked: bounds })
+        const wb = stage({ runningMax: bounds.atOnce, unmarked: bounds })
         const asked: string[] = []
         /** Of each waiting client: who was let in since it began to wait. */
         const overtakers = new Map<string, string[]>()

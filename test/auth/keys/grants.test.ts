@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Subject } from '../../../src/access/subject.ts'
-import { checkGrant, earlier, endAfter, endOf } from '../../../src/auth/keys/grants.ts'
+import { checkGrant, earlierExpiry, expiryAfter, expiryOfNewKey } from '../../../src/auth/keys/grants.ts'
 import { type Scope, scopes, scopesOfRole } from '../../../src/contract/scopes.ts'
 
 const now = Date.parse('2026-01-01T00:00:00.000Z')
@@ -96,24 +96,24 @@ describe('when a key ends', () => {
   const ending = subject({ grantSpanMs: hourMs })
 
   test('never, unless the request or the caller’s own end says so', () => {
-    expect(endOf(undefined, now, lasting)).toBeNull()
-    expect(endOf(null, now, lasting)).toBeNull()
-    expect(endOf(undefined, now, null)).toBeNull()
-    expect(endOf(iso(now + 1), now, lasting)).toBe(iso(now + 1))
+    expect(expiryOfNewKey(undefined, now, lasting)).toBeNull()
+    expect(expiryOfNewKey(null, now, lasting)).toBeNull()
+    expect(expiryOfNewKey(undefined, now, null)).toBeNull()
+    expect(expiryOfNewKey(iso(now + 1), now, lasting)).toBe(iso(now + 1))
   })
 
   test('a key that expires mints for its own span, and for less when asked', () => {
-    for (const asked of [undefined, null]) expect(endOf(asked, now, ending)).toBe(iso(now + hourMs))
-    expect(endOf(iso(now + hourMs), now, ending)).toBe(iso(now + hourMs))
-    expect(endOf(iso(now + 5), now, ending)).toBe(iso(now + 5))
-    expect(() => endOf(iso(now + hourMs + 1), now, ending)).toThrow(
+    for (const asked of [undefined, null]) expect(expiryOfNewKey(asked, now, ending)).toBe(iso(now + hourMs))
+    expect(expiryOfNewKey(iso(now + hourMs), now, ending)).toBe(iso(now + hourMs))
+    expect(expiryOfNewKey(iso(now + 5), now, ending)).toBe(iso(now + 5))
+    expect(() => expiryOfNewKey(iso(now + hourMs + 1), now, ending)).toThrow(
       expect.objectContaining({ code: 'forbidden', message: expect.stringContaining(iso(now + hourMs)) }),
     )
   })
 
   test.each([now, now - 1, 0])('an end that is not in the future is refused: %d', asked => {
     for (const one of [lasting, ending, null])
-      expect(() => endOf(iso(asked), now, one)).toThrow(
+      expect(() => expiryOfNewKey(iso(asked), now, one)).toThrow(
         expect.objectContaining({
           code: 'validation_error',
           message: expect.stringMatching(/^expiresAt: /),
@@ -122,15 +122,15 @@ describe('when a key ends', () => {
   })
 
   test('the shortest span counts, and no end lies after the last timestamp', () => {
-    expect(endAfter(now, [])).toBeNull()
-    expect(endAfter(now, [null, null])).toBeNull()
-    expect(endAfter(now, [null, 5, 7])).toBe(iso(now + 5))
-    expect(endAfter(now, [Number.MAX_SAFE_INTEGER])).toBe('9999-12-31T23:59:59.999Z')
+    expect(expiryAfter(now, [])).toBeNull()
+    expect(expiryAfter(now, [null, null])).toBeNull()
+    expect(expiryAfter(now, [null, 5, 7])).toBe(iso(now + 5))
+    expect(expiryAfter(now, [Number.MAX_SAFE_INTEGER])).toBe('9999-12-31T23:59:59.999Z')
   })
 
   test('the earlier of two ends', () => {
-    expect(earlier(null, now)).toBe(iso(now))
-    expect(earlier(iso(now - 1), now)).toBe(iso(now - 1))
-    expect(earlier(iso(now + 1), now)).toBe(iso(now))
+    expect(earlierExpiry(null, now)).toBe(iso(now))
+    expect(earlierExpiry(iso(now - 1), now)).toBe(iso(now - 1))
+    expect(earlierExpiry(iso(now + 1), now)).toBe(iso(now))
   })
 })

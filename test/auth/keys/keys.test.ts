@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import type { Subject } from '../../../src/access/subject.ts'
-import { Admission, type Turn } from '../../../src/auth/keys/admission.ts'
-import { ApiKeys } from '../../../src/auth/keys/keys.ts'
-import { isDigestOf, isMarked } from '../../../src/auth/keys/token.ts'
+import { Admission, type AdmissionTask } from '../../../src/auth/keys/admission.ts'
+import { ApiKeys } from '../../../src/auth/keys/api-keys.ts'
+import { isMarked, matchesDigest } from '../../../src/auth/keys/token.ts'
 import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
+import { lowCost } from '../../harness/runtime.ts'
 import { caller, keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
 
 const hourMs = 3_600_000
@@ -16,10 +17,10 @@ const unknown = '33333333-3333-4333-8333-333333333333'
 
 /** Tells whose turns were asked for, and how many are over. */
 class Watched extends Admission {
-  readonly turns: Turn[] = []
+  readonly turns: AdmissionTask[] = []
   done = 0
 
-  override async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+  override async run<T>(turn: AdmissionTask, work: () => Promise<T>): Promise<T> {
     this.turns.push(turn)
     const made = await super.run(turn, work)
     this.done++
@@ -68,7 +69,7 @@ describe('mint', () => {
       expiresAt: null,
     })
     const row = await rowOf(plain, key)
-    expect(await isDigestOf(plaintext, row.digest)).toBe(true)
+    expect(await matchesDigest(plaintext, row.digest, lowCost)).toBe(true)
     expect(JSON.stringify(row)).not.toContain(plaintext.slice(-32))
     expect(by.records).toEqual([
       { keyId: key.keyId, label: 'a key', scopes: 'read,write', principalId: 'ada' },
@@ -169,7 +170,7 @@ describe('whose turn a new key takes', () => {
     const { mint, rotate } = await stage(rows => rows, admission)
     const first = await mint()
     const second = await rotate(first.key.keyId)
-    expect(admission.turns).toEqual(Array(2).fill({ lane: 'mints', client: `workspace ${workspaceId}` }))
+    expect(admission.turns).toEqual(Array(2).fill({ queue: 'mints', client: `workspace ${workspaceId}` }))
     for (const { plaintext } of [first, second]) expect(isMarked(plaintext, tokenKey)).toBe(true)
   })
 })
@@ -278,8 +279,10 @@ describe('rotate', () => {
       createdAt: later(0),
     })
     expect(rotated.previous).toEqual({ ...key, expiresAt: later(60_000) })
-    expect(await isDigestOf(rotated.plaintext, (await rowOf(plain, rotated.key)).digest)).toBe(true)
-    expect(await isDigestOf(plaintext, (await rowOf(plain, key)).digest)).toBe(true)
+    expect(await matchesDigest(rotated.plaintext, (await rowOf(plain, rotated.key)).digest, lowCost)).toBe(
+      true,
+    )
+    expect(await matchesDigest(plaintext, (await rowOf(plain, key)).digest, lowCost)).toBe(true)
     expect(by.records).toEqual([
       {
         keyId: rotated.key.keyId,

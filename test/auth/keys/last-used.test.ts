@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { LastUsed } from '../../../src/auth/keys/last-used.ts'
+import { KeyUseRecorder } from '../../../src/auth/keys/key-use-recorder.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { tables } from '../../../src/storage/tables.ts'
 import { until } from '../../harness/runtime.ts'
@@ -10,7 +10,7 @@ async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
   const complaints: object[] = []
   const tell = (facts: object) => void complaints.push(facts)
   const log = { debug: tell, info: tell, warn: tell, error: tell }
-  const lastUsed = new LastUsed({ rows: before(store.rows), clock: store.clock, log })
+  const lastUsed = new KeyUseRecorder({ rows: before(store.rows), clock: store.clock, log })
   const { row } = await storedKey(store.plain)
   return {
     ...store,

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import { onTestFinished } from 'vitest'
 import type { Caller } from '../../../src/access/caller.ts'
-import { anonymousIn, type Subject, verifiedAs } from '../../../src/access/subject.ts'
-import { digestOf, newToken } from '../../../src/auth/keys/token.ts'
+import { anonymousContext, type Subject, verifiedContext } from '../../../src/access/subject.ts'
+import { digestToken, type KeyCost, newToken } from '../../../src/auth/keys/token.ts'
 import type { AuditDetails } from '../../../src/contract/audit-record.ts'
 import { openCursors, Pager } from '../../../src/storage/cursor.ts'
-import { openEmbedded } from '../../../src/storage/open.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { TestClock } from '../../harness/runtime.ts'
+import { lowCost, TestClock } from '../../harness/runtime.ts'
 
 /** What the tokens of this store are marked by. */
 export const tokenKey = 'the-key-that-marks-tokens'
@@ -17,7 +17,7 @@ export const workspaceId = '11111111-1111-4111-8111-111111111111'
 /** A store in memory with one workspace, time that stands still, and counts of what was asked of the store. */
 export async function keyStore() {
   const clock = new TestClock()
-  const store = await openEmbedded({ path: ':memory:', clock })
+  const store = await openEmbeddedStore({ path: ':memory:', clock })
   onTestFinished(() => store.close())
   const cursors = await openCursors(store.rows)
   const counts = { get: 0, list: 0, atomic: 0 }
@@ -42,13 +42,23 @@ export async function keyStore() {
   const now = new Date(clock.now()).toISOString()
   const workspace = { workspaceId, name: 'one', createdAt: now, updatedAt: now }
   await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
-  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts, listed, tokenKey }
+  return {
+    clock,
+    rows,
+    plain: store.rows,
+    pager: new Pager(rows, cursors),
+    counts,
+    listed,
+    tokenKey,
+    keyCost: lowCost,
+  }
 }
 
 /** A key as a row, and its token. */
 export async function storedKey(
   rows: RowStore,
   fields: Partial<ApiKeyRow> = {},
+  keyCost: KeyCost = lowCost,
 ): Promise<{ token: string; row: ApiKeyRow }> {
   const { token, prefix } = newToken(tokenKey)
   const row: ApiKeyRow = {
@@ -62,7 +72,7 @@ export async function storedKey(
     lastUsedAt: null,
     revokedAt: null,
     expiresAt: null,
-    digest: await digestOf(token),
+    digest: await digestToken(token, keyCost),
     ...fields,
   }
   await rows.atomic([{ op: 'insert', table: tables.apiKeys, row }])
@@ -76,13 +86,13 @@ export async function rowOf(rows: RowStore, { keyId }: Pick<ApiKeyRow, 'keyId'>)
 /** Somebody who calls a room, and what the audit trail would hold of it. */
 export function caller(
   fields: Partial<Subject> | 'anonymous',
-  confirm: Caller['confirm'] = async () => {},
-): Pick<Caller, 'auth' | 'record' | 'confirm'> & { records: AuditDetails[] } {
+  confirm: Caller['reauthorize'] = async () => {},
+): Pick<Caller, 'auth' | 'record' | 'reauthorize'> & { records: AuditDetails[] } {
   const records: AuditDetails[] = []
   const auth =
     fields === 'anonymous'
-      ? anonymousIn('apiKey')
-      : verifiedAs('apiKey', {
+      ? anonymousContext('apiKey')
+      : verifiedContext('apiKey', {
           id: 'caller',
           label: null,
           type: 'apiKey',
@@ -97,5 +107,5 @@ export function caller(
     records.push(details)
     return { op: 'insert', table: tables.audit, row: { auditId: randomUUID(), details } } as const
   }
-  return { auth, record, confirm, records }
+  return { auth, record, reauthorize: confirm, records }
 }

@@ -1,14 +1,21 @@
 import { createHmac, scryptSync } from 'node:crypto'
+import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import {
-  digestOf,
-  digestOfNone,
-  isDigestOf,
+  digestToken,
   isMarked,
+  matchesDigest,
   newToken,
   prefixOf,
+  productionCost,
+  unmatchableDigest,
 } from '../../../src/auth/keys/token.ts'
+import { apiKeys } from '../../../src/contract/keys.ts'
+import { workspaces } from '../../../src/contract/workspaces.ts'
+import { openEmbeddedStore } from '../../../src/storage/open.ts'
+import { tables } from '../../../src/storage/tables.ts'
+import { lowCost, open } from '../../harness/runtime.ts'
 
 const tokenKey = 'the-key-that-marks-tokens'
 const form = /^wb_live_([a-z0-9]{12})_([a-z0-9]{32})$/
@@ -131,9 +138,12 @@ describe('the mark of a store', () => {
 })
 
 describe('digests', () => {
-  test('S2.3-04: scrypt$salt$digest of the whole token at the default cost, with a salt of its own', async () => {
+  test('S2.3-04: scrypt$salt$digest of the whole token at the cost of production, with a salt of its own', async () => {
     const { token } = newToken(tokenKey)
-    const [one, other] = await Promise.all([digestOf(token), digestOf(token)])
+    const [one, other] = await Promise.all([
+      digestToken(token, productionCost),
+      digestToken(token, productionCost),
+    ])
     expect(one).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
     expect(one.split('$')[1]).not.toBe(other.split('$')[1])
     const [, salt, digest] = one.split('$')
@@ -143,16 +153,18 @@ describe('digests', () => {
 
   test('S5.2-05: a digest is that of its token, and of no other', async () => {
     const [{ token }, { token: other }] = [newToken(tokenKey), newToken(tokenKey)]
-    const digest = await digestOf(token)
-    expect(await isDigestOf(token, digest)).toBe(true)
-    expect(await isDigestOf(other, digest)).toBe(false)
-    expect(await isDigestOf(`${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`, digest)).toBe(false)
-    expect(await isDigestOf(token, digestOfNone())).toBe(false)
+    const digest = await digestToken(token, lowCost)
+    expect(await matchesDigest(token, digest, lowCost)).toBe(true)
+    expect(await matchesDigest(other, digest, lowCost)).toBe(false)
+    expect(
+      await matchesDigest(`${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`, digest, lowCost),
+    ).toBe(false)
+    expect(await matchesDigest(token, unmatchableDigest(), lowCost)).toBe(false)
   })
 
   test('a damaged digest is that of no token', async () => {
     const { token } = newToken(tokenKey)
-    const digest = await digestOf(token)
+    const digest = await digestToken(token, lowCost)
     for (const damaged of [
       '',
       'scrypt$$',
@@ -160,11 +172,23 @@ describe('digests', () => {
       `${digest}0`,
       digest.replace('scrypt', 'none'),
     ])
-      expect(await isDigestOf(token, damaged), damaged).toBe(false)
+      expect(await matchesDigest(token, damaged, lowCost), damaged).toBe(false)
   })
 
   test('a digest of none has the form of a digest, and is never the same', () => {
-    expect(digestOfNone()).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
-    expect(digestOfNone()).not.toBe(digestOfNone())
+    expect(unmatchableDigest()).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
+    expect(unmatchableDigest()).not.toBe(unmatchableDigest())
   })
+})
+
+test('a runtime derives digests at the cost of production: N 16384, r 8, p 1', async () => {
+  expect(productionCost).toEqual({ N: 16_384, r: 8, p: 1 })
+  const wb = await open({ keyCost: undefined })
+  const { workspaceId } = await wb.call(workspaces.create, { body: { name: 'a', kind: 'mock' } })
+  const { plaintext, key } = await wb.call(apiKeys.create, { params: { workspaceId }, body: { label: 'k' } })
+  await wb.close()
+  const store = await openEmbeddedStore({ path: join(wb.dataDir, 'workbase.db') })
+  onTestFinished(() => store.close())
+  const stored = await store.rows.get(tables.apiKeys, [workspaceId, key.keyId])
+  expect(await matchesDigest(plaintext, stored!.row.digest, productionCost)).toBe(true)
 })

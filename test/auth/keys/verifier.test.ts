@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { Admission, type Turn } from '../../../src/auth/keys/admission.ts'
-import { digestOf, newToken } from '../../../src/auth/keys/token.ts'
-import { ApiKeyVerifier } from '../../../src/auth/keys/verifier.ts'
+import { Admission, type AdmissionTask } from '../../../src/auth/keys/admission.ts'
+import { ApiKeyVerifier } from '../../../src/auth/keys/key-verifier.ts'
+import { digestToken, newToken, productionCost } from '../../../src/auth/keys/token.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
+import { lowCost } from '../../harness/runtime.ts'
 import { keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
 
 /** What marks the tokens of another store; to this one they are guesses. */
@@ -13,17 +14,17 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} }
 /** Counts the digests that are computed. */
 class Counting extends Admission {
   count = 0
-  readonly turns: Turn[] = []
-  override run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+  readonly turns: AdmissionTask[] = []
+  override run<T>(turn: AdmissionTask, work: () => Promise<T>): Promise<T> {
     this.count++
     this.turns.push(turn)
     return super.run(turn, work)
   }
 }
 
-async function stage() {
-  const store = await keyStore()
-  const admission = new Counting({ atOnce: 1 })
+async function stage(keyCost = lowCost) {
+  const store = { ...(await keyStore()), keyCost }
+  const admission = new Counting({ runningMax: 1 })
   const verifier = new ApiKeyVerifier({ ...store, log: silent, admission })
   return {
     ...store,
@@ -31,12 +32,12 @@ async function stage() {
     /** How many digests were computed. */
     computed: () => admission.count,
     turns: admission.turns,
-    present: (token: string, address = '192.0.2.1') => verifier.verify(token, presented(address)),
+    present: (token: string, client = '192.0.2.1') => verifier.verify(token, presented(client)),
   }
 }
 
-function presented(address: string) {
-  return { authorization: null, cookie: null, address, requestId: 'r', siteOrigin: () => 'http://x' }
+function presented(client: string) {
+  return { authorization: null, cookie: null, client, requestId: 'r', siteOrigin: () => 'http://x' }
 }
 
 /** The row as somebody else changes it, perhaps in another process. */
@@ -139,7 +140,7 @@ describe('what does not hold', () => {
   })
 
   test('S5.2-05: neither can be told from the other by its time', async () => {
-    const { present, plain } = await stage()
+    const { present, plain } = await stage(productionCost)
     const { token } = await storedKey(plain)
     const [unknown, wrong]: [number[], number[]] = [[], []]
     for (let n = 0; n < 15; n++) {
@@ -269,9 +270,9 @@ describe('what is remembered', () => {
   })
 
   test('addresses that show one token take turns of their own, and the later ones find it known', async () => {
-    const { present, plain, computed } = await stage()
-    const { token, row } = await storedKey(plain)
-    const once = await durationOf(() => digestOf(token))
+    const { present, plain, computed } = await stage(productionCost)
+    const { token, row } = await storedKey(plain, {}, productionCost)
+    const once = await durationOf(() => digestToken(token, productionCost))
     const addresses = Array.from({ length: 40 }, (_, n) => `192.0.2.${n}`)
     const all = await durationOf(async () => {
       const found = await Promise.all(addresses.map(address => present(token, address)))
@@ -282,16 +283,16 @@ describe('what is remembered', () => {
   })
 
   test('a key that is revoked while its token waits for its turn is not let in', async () => {
-    const { present, plain } = await stage()
-    const { token, row } = await storedKey(plain)
+    const { present, plain } = await stage(productionCost)
+    const { token, row } = await storedKey(plain, {}, productionCost)
     const pending = present(token)
     await change(plain, row, { revokedAt })
     await expect(pending).rejects.toMatchObject(revoked)
   })
 
   test('a key that is deleted while its token waits for its turn is not let in', async () => {
-    const { present, plain } = await stage()
-    const { token, row } = await storedKey(plain)
+    const { present, plain } = await stage(productionCost)
+    const { token, row } = await storedKey(plain, {}, productionCost)
     const pending = present(token)
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, row.keyId] }])
     await expect(pending).rejects.toMatchObject(invalid)
@@ -306,9 +307,9 @@ describe('guessing is bounded, the right key is not [security rule 10]', () => {
     await expect(present(wrongSecretOf(token), '192.0.2.2')).rejects.toMatchObject(invalid)
     await expect(present(newToken(ofAnother).token, '192.0.2.3')).rejects.toMatchObject(invalid)
     expect(turns).toEqual([
-      { lane: 'marked', client: '192.0.2.1' },
-      { lane: 'unmarked', client: '192.0.2.2' },
-      { lane: 'unmarked', client: '192.0.2.3' },
+      { queue: 'marked', client: '192.0.2.1' },
+      { queue: 'unmarked', client: '192.0.2.2' },
+      { queue: 'unmarked', client: '192.0.2.3' },
     ])
   })
 
@@ -316,7 +317,7 @@ describe('guessing is bounded, the right key is not [security rule 10]', () => {
     const { present, plain } = await stage()
     await expect(present(newToken(tokenKey).token)).rejects.toMatchObject(invalid)
     const { token, prefix } = newToken(ofAnother)
-    const { row } = await storedKey(plain, { prefix, digest: await digestOf(token) })
+    const { row } = await storedKey(plain, { prefix, digest: await digestToken(token, lowCost) })
     expect((await present(token))?.subject.id).toBe(row.keyId)
   })
 

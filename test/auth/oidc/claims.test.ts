@@ -1,41 +1,44 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { subjectOf } from '../../../src/auth/oidc/claims.ts'
+import { subjectOfClaims } from '../../../src/auth/oidc/claims.ts'
 import { roles, type Scope, scopesOfRole } from '../../../src/contract/scopes.ts'
 import { oidcConfig } from './stage.ts'
 
 const { claims } = oidcConfig('https://x.test')
-type RoleMapping = NonNullable<Parameters<typeof subjectOf>[1]['roleMapping']>
+type RoleMapping = NonNullable<Parameters<typeof subjectOfClaims>[1]['roleMapping']>
 
 const plain = { claims, roleMapping: null, scopes: [] }
 const workspaces = (value: unknown) =>
-  subjectOf({ sub: 'alice', wb_workspace_scopes: value }, plain).workspaceScopes
+  subjectOfClaims({ sub: 'alice', wb_workspace_scopes: value }, plain).workspaceScopes
 
 function mapped(said: object, more: Partial<RoleMapping> = {}) {
   const values = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' } as const
   const roleMapping: RoleMapping = { claim: 'groups', values, default: 'viewer', ...more }
-  return subjectOf({ sub: 'alice', ...said }, { claims, roleMapping, scopes: [] })
+  return subjectOfClaims({ sub: 'alice', ...said }, { claims, roleMapping, scopes: [] })
 }
 
 describe('who it is', () => {
   test('S2.1-05 S2.2-16 S5.3-08: the id is in the claim that the configuration names', () => {
     const named = { claims: { ...claims, subject: 'oid' }, roleMapping: null, scopes: [] }
-    expect(subjectOf({ sub: 'alice', oid: 'a-1' }, named)).toMatchObject({ id: 'a-1', principalId: 'a-1' })
-    expect(subjectOf({ sub: 'alice', oid: 'a-1' }, plain)).toMatchObject({ id: 'alice', type: 'oidc' })
+    expect(subjectOfClaims({ sub: 'alice', oid: 'a-1' }, named)).toMatchObject({
+      id: 'a-1',
+      principalId: 'a-1',
+    })
+    expect(subjectOfClaims({ sub: 'alice', oid: 'a-1' }, plain)).toMatchObject({ id: 'alice', type: 'oidc' })
   })
 
   test('S2.1-05: a token without a subject is refused', () => {
     for (const sub of [undefined, null, '', 7, true, ['alice'], { id: 'alice' }])
-      expect(() => subjectOf({ sub }, plain)).toThrow('the token names no subject')
-    expect(() => subjectOf({}, plain)).toThrow('the token names no subject')
+      expect(() => subjectOfClaims({ sub }, plain)).toThrow('the token names no subject')
+    expect(() => subjectOfClaims({}, plain)).toThrow('the token names no subject')
   })
 
   test('S2.1-06 S2.2-17 S5.3-08: the label is in the claim that the configuration names, or the id', () => {
     const named = { claims: { ...claims, label: 'name' }, roleMapping: null, scopes: [] }
-    expect(subjectOf({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, named).label).toBe('Alice')
-    expect(subjectOf({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, plain).label).toBe('a@x.test')
+    expect(subjectOfClaims({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, named).label).toBe('Alice')
+    expect(subjectOfClaims({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, plain).label).toBe('a@x.test')
     for (const email of [undefined, null, '', 7, ['a']])
-      expect(subjectOf({ sub: 'alice', email }, plain).label).toBe('alice')
+      expect(subjectOfClaims({ sub: 'alice', email }, plain).label).toBe('alice')
   })
 
   test('no claim is found on the prototype of what was parsed', () => {
@@ -45,9 +48,9 @@ describe('who it is', () => {
         roleMapping: null,
         scopes: [],
       }
-      expect(() => subjectOf({ sub: 'alice' }, named)).toThrow('the token names no subject')
+      expect(() => subjectOfClaims({ sub: 'alice' }, named)).toThrow('the token names no subject')
       const said = JSON.parse(`{"${name}":"alice"}`) as Record<string, unknown>
-      expect(subjectOf(said, named)).toMatchObject({
+      expect(subjectOfClaims(said, named)).toMatchObject({
         id: 'alice',
         label: 'alice',
         workspaceScopes: ['alice'],
@@ -59,9 +62,9 @@ describe('who it is', () => {
 describe('which workspaces', () => {
   test('S2.2-18 S5.3-08: the workspaces are in the claim that the configuration names', () => {
     const named = { claims: { ...claims, workspaceScopes: 'spaces' }, roleMapping: null, scopes: [] }
-    expect(subjectOf({ sub: 'a', spaces: ['w1'], wb_workspace_scopes: null }, named).workspaceScopes).toEqual(
-      ['w1'],
-    )
+    expect(
+      subjectOfClaims({ sub: 'a', spaces: ['w1'], wb_workspace_scopes: null }, named).workspaceScopes,
+    ).toEqual(['w1'])
   })
 
   test('S2.2-20: JSON null is every workspace, and nothing else is', () => {
@@ -75,7 +78,7 @@ describe('which workspaces', () => {
   })
 
   test('a missing claim, or one of another type, is no workspace', () => {
-    expect(subjectOf({ sub: 'alice' }, plain).workspaceScopes).toEqual([])
+    expect(subjectOfClaims({ sub: 'alice' }, plain).workspaceScopes).toEqual([])
     for (const value of [undefined, 7, true, { w1: true }, '', ' ']) expect(workspaces(value)).toEqual([])
   })
 
@@ -97,7 +100,7 @@ describe('which workspaces', () => {
 
 describe('which role', () => {
   test('S5.6-03: without a mapping every scope is held, and no role is told', () => {
-    expect(subjectOf({ sub: 'alice', groups: ['wb-viewers'] }, plain)).toMatchObject({
+    expect(subjectOfClaims({ sub: 'alice', groups: ['wb-viewers'] }, plain)).toMatchObject({
       scopes: null,
       role: null,
     })
@@ -173,7 +176,7 @@ describe('which scopes of the token', () => {
       { scp: ['read', 'write:ingest'] },
       { scope: 'read', scp: 'write:ingest' },
     ])
-      expect(subjectOf({ sub: 'alice', ...named }, limited)).toMatchObject({
+      expect(subjectOfClaims({ sub: 'alice', ...named }, limited)).toMatchObject({
         scopes: ['read', 'write:ingest'],
         tokenScopes: ['read', 'write:ingest'],
       })
@@ -181,7 +184,7 @@ describe('which scopes of the token', () => {
 
   test('scopes of a token and of a role are held only together', () => {
     const scopesOf = (scope: string) =>
-      subjectOf({ sub: 'alice', scope }, { ...limited, roleMapping: viewers }).scopes
+      subjectOfClaims({ sub: 'alice', scope }, { ...limited, roleMapping: viewers }).scopes
     expect(scopesOf('write:kb manage')).toEqual(['write:kb'])
     expect(scopesOf('manage')).toEqual([])
     expect(scopesOf('openid')).toEqual(['read', 'write'])
@@ -189,8 +192,8 @@ describe('which scopes of the token', () => {
 
   test('a token that names none is not limited, nor is one where the configuration names none', () => {
     for (const said of [{}, { scope: 'openid profile' }, { scope: 7 }, { scp: { read: true } }])
-      expect(subjectOf({ sub: 'alice', ...said }, limited)).toMatchObject({ scopes: null })
-    const subject = subjectOf({ sub: 'alice', scope: 'read' }, plain)
+      expect(subjectOfClaims({ sub: 'alice', ...said }, limited)).toMatchObject({ scopes: null })
+    const subject = subjectOfClaims({ sub: 'alice', scope: 'read' }, plain)
     expect(subject).toMatchObject({ scopes: null })
     expect(subject).not.toHaveProperty('tokenScopes')
   })

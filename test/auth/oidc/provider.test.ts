@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { OidcClient, Tokens } from '../../../src/auth/oidc/protocol.ts'
+import type { OidcClient, ProviderTokens } from '../../../src/auth/oidc/protocol.ts'
 import type { IdentityProvider } from '../../../src/auth/oidc/provider.ts'
 import {
   audience,
@@ -54,9 +54,9 @@ async function signIn(provider: IdentityProvider, way: Way = {}) {
   })
 }
 
-const granted = (answer: object): Tokens => {
+const granted = (answer: object): ProviderTokens => {
   expect(answer).toMatchObject({ accessToken: expect.any(String), tokenType: 'Bearer' })
-  return answer as Tokens
+  return answer as ProviderTokens
 }
 
 const unavailable = { name: 'WbError', code: 'identity_provider_unavailable', status: 503 }

@@ -1,4 +1,4 @@
-import { JwtVerifier } from '../../../src/auth/oidc/jwt.ts'
+import { JwtVerifier } from '../../../src/auth/oidc/jwt-verifier.ts'
 import type { OidcClient, OidcConfig } from '../../../src/auth/oidc/protocol.ts'
 import { type IdentityProvider, openProvider } from '../../../src/auth/oidc/provider.ts'
 import type { Log } from '../../../src/base/log.ts'

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { SessionCookies, type StoredSession } from '../../../src/auth/session/cookie.ts'
 import { cookieValues } from '../../../src/auth/session/cookie-header.ts'
-import { Seal } from '../../../src/auth/session/seal.ts'
+import { Sealer } from '../../../src/auth/session/sealer.ts'
+import { SessionCookies, type StoredSession } from '../../../src/auth/session/session-cookies.ts'
 
-const seal = new Seal(['session-secret-of-a-test-of-32-bytes'])
+const seal = new Sealer(['session-secret-of-a-test-of-32-bytes'])
 const origin = 'http://localhost:8787'
 const cookies = new SessionCookies({ seal, name: 'wb_session' })
 
@@ -122,7 +122,7 @@ describe('the session cookie', () => {
   test('of another name, another origin or another secret it is no session [security rule 12]', () => {
     const header = written(session(100))
     const renamed = header.replaceAll('wb_session', 'other')
-    const elsewhere = new SessionCookies({ seal: new Seal(['x'.repeat(32)]), name: 'wb_session' })
+    const elsewhere = new SessionCookies({ seal: new Sealer(['x'.repeat(32)]), name: 'wb_session' })
     expect(new SessionCookies({ seal, name: 'other' }).read({ origin, cookies: renamed })).toBeUndefined()
     expect(cookies.read({ origin: 'http://localhost:8788', cookies: header })).toBeUndefined()
     expect(elsewhere.read({ origin, cookies: header })).toBeUndefined()

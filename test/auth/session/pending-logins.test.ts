@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type PendingLogin, pendingLogins } from '../../../src/auth/session/pending-logins.ts'
+import { createPendingLogins, type PendingLogin } from '../../../src/auth/session/pending-logins.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
 const minuteMs = 60_000
@@ -17,7 +17,7 @@ function login(codeVerifier: string): PendingLogin {
 
 describe('logins that wait for the provider', () => {
   test('S3-09 S5.7-05: are taken once', async () => {
-    const pending = pendingLogins(new TestClock())
+    const pending = createPendingLogins(new TestClock())
     await pending.put('state', login('v'), one)
     expect(await pending.take('other')).toBeUndefined()
     expect(await pending.take('state')).toEqual(login('v'))
@@ -26,7 +26,7 @@ describe('logins that wait for the provider', () => {
 
   test('keep waiting when they are found', async () => {
     const clock = new TestClock()
-    const pending = pendingLogins(clock)
+    const pending = createPendingLogins(clock)
     await pending.put('state', login('v'), one)
     expect(await pending.find('other')).toBeUndefined()
     expect(await pending.find('state')).toEqual(login('v'))
@@ -36,7 +36,7 @@ describe('logins that wait for the provider', () => {
 
   test('S3-07 S5.7-03 S8-11: wait for ten minutes and no longer', async () => {
     const clock = new TestClock()
-    const pending = pendingLogins(clock)
+    const pending = createPendingLogins(clock)
     await pending.put('a', login('a'), one)
     await pending.put('b', login('b'), one)
     clock.advance(10 * minuteMs)
@@ -46,7 +46,7 @@ describe('logins that wait for the provider', () => {
   })
 
   test('are at most 4,096, and the oldest of one address give way to its newest', async () => {
-    const pending = pendingLogins(new TestClock())
+    const pending = createPendingLogins(new TestClock())
     for (let at = 0; at <= 4_096; at++) await pending.put(`state ${at}`, login(String(at)), one)
     expect(await pending.take('state 0')).toBeUndefined()
     expect(await pending.take('state 1')).toEqual(login('1'))
@@ -56,7 +56,7 @@ describe('logins that wait for the provider', () => {
   test.each([1, 20, 1_000])(
     'a flood from %i addresses drives out its own, and none of another',
     async addresses => {
-      const pending = pendingLogins(new TestClock())
+      const pending = createPendingLogins(new TestClock())
       await pending.put('mine', login('mine'), one)
       await pending.put('mine too', login('mine too'), one)
       for (let at = 0; at < 20_000; at++)
@@ -70,7 +70,7 @@ describe('logins that wait for the provider', () => {
 
   test('those that were taken or are too old count no more', async () => {
     const clock = new TestClock()
-    const pending = pendingLogins(clock)
+    const pending = createPendingLogins(clock)
     for (let at = 0; at < 4_000; at++) await pending.put(`old ${at}`, login('old'), 'a')
     for (let at = 0; at < 2_000; at++) await pending.take(`old ${at}`)
     clock.advance(10 * minuteMs + 1)

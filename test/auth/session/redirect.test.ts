@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { redirectTarget } from '../../../src/auth/session/redirect.ts'
+import { safeRedirectPath } from '../../../src/auth/session/safe-redirect.ts'
 
 const origins = ['http://localhost:8787', 'https://wb.example', 'http://[::1]:8787']
 
@@ -20,7 +20,7 @@ describe('where a browser goes after its sign-in', () => {
     '/:8080',
     '/@evil.example',
     '/a?q=%2525',
-  ])('S5.7-09: %j is kept', target => expect(redirectTarget(target)).toBe(target))
+  ])('S5.7-09: %j is kept', target => expect(safeRedirectPath(target)).toBe(target))
 
   test.each([
     undefined,
@@ -43,7 +43,7 @@ describe('where a browser goes after its sign-in', () => {
     '/a^b',
     '/`',
     '/{a}',
-  ])('S5.7-09 S5.7-10: %j becomes /', target => expect(redirectTarget(target)).toBe('/'))
+  ])('S5.7-09 S5.7-10: %j becomes /', target => expect(safeRedirectPath(target)).toBe('/'))
 
   test.each([
     '//evil.example',
@@ -81,7 +81,7 @@ describe('where a browser goes after its sign-in', () => {
     '/./%2fevil.example',
     `/${'%25'.repeat(1)}${'25'.repeat(12)}2fevil.example`,
     `/${'a'.repeat(5_000)}`,
-  ])('S5.7-11: %j becomes / [security rule 12]', target => expect(redirectTarget(target)).toBe('/'))
+  ])('S5.7-11: %j becomes / [security rule 12]', target => expect(safeRedirectPath(target)).toBe('/'))
 
   test('S5.7-09 S5.7-11: no answer leaves the site, whatever was asked for, also once it is decoded', () => {
     const piece = fc.constantFrom(
@@ -113,7 +113,7 @@ describe('where a browser goes after its sign-in', () => {
     const hostile = fc.array(piece, { maxLength: 12 }).map(pieces => `/${pieces.join('')}`)
     fc.assert(
       fc.property(fc.oneof(hostile, fc.string(), fc.webUrl()), wanted => {
-        const target = redirectTarget(wanted)
+        const target = safeRedirectPath(wanted)
         expect(target === '/' || target === wanted).toBe(true)
         for (const origin of origins) {
           expect(new URL(target, origin).origin).toBe(origin)

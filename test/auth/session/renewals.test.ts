@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SharedRenewals } from '../../../src/auth/session/renewals.ts'
+import { MemoryRenewals } from '../../../src/auth/session/shared-renewals.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
 interface Outcome {
@@ -9,7 +9,7 @@ interface Outcome {
 
 function stage() {
   const clock = new TestClock()
-  const renewals = new SharedRenewals<Outcome>({
+  const renewals = new MemoryRenewals<Outcome>({
     clock,
     keyOf: ({ key }) => key,
     lifetimeSeconds: outcome => outcome.lifetimeSeconds,

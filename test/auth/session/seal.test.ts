@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Seal } from '../../../src/auth/session/seal.ts'
+import { Sealer } from '../../../src/auth/session/sealer.ts'
 
 const first = 'first-session-secret-of-32-bytes-or-more'
 const second = 'second-session-secret-of-32-bytes-or-more'
-const seal = new Seal([first])
+const seal = new Sealer([first])
 
 describe('sealed values', () => {
   test('S2.5-06: have the form v2.<iv>.<ciphertext>.<tag>, base64url without padding, 12 and 16 bytes', () => {
@@ -75,19 +75,19 @@ describe('sealed values', () => {
   })
 
   test('S5.9-10: the first secret seals and all of them open', () => {
-    const old = new Seal([first]).seal('p', 'text')
-    const rotated = new Seal([second, first])
+    const old = new Sealer([first]).seal('p', 'text')
+    const rotated = new Sealer([second, first])
     expect(rotated.open('p', old)).toBe('text')
-    expect(new Seal([second]).open('p', rotated.seal('p', 'new'))).toBe('new')
-    expect(new Seal([first]).open('p', rotated.seal('p', 'new'))).toBeUndefined()
+    expect(new Sealer([second]).open('p', rotated.seal('p', 'new'))).toBe('new')
+    expect(new Sealer([first]).open('p', rotated.seal('p', 'new'))).toBeUndefined()
   })
 
   test('S5.7-24: another secret opens nothing', () => {
-    expect(new Seal([second]).open('p', seal.seal('p', 'text'))).toBeUndefined()
+    expect(new Sealer([second]).open('p', seal.seal('p', 'text'))).toBeUndefined()
   })
 
   test('S2.2-33: without a secret each has a key of its own', () => {
-    const [one, other] = [new Seal([]), new Seal([])]
+    const [one, other] = [new Sealer([]), new Sealer([])]
     const value = one.seal('p', 'text')
     expect(one.open('p', value)).toBe('text')
     expect(other.open('p', value)).toBeUndefined()

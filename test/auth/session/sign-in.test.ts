@@ -1,12 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import type { Actor, Event } from '../../../src/access/audit.ts'
+import type { AuditActor, AuditEvent } from '../../../src/access/audit-trail.ts'
 import type { Caller } from '../../../src/access/caller.ts'
-import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../../src/access/subject.ts'
-import type { Tokens } from '../../../src/auth/oidc/protocol.ts'
-import { SessionCookies } from '../../../src/auth/session/cookie.ts'
-import { Seal } from '../../../src/auth/session/seal.ts'
-import { describeSelf, SignIn, type SignInParts } from '../../../src/auth/session/sign-in.ts'
-import { subjectNamed } from '../../../src/auth/session/trail.ts'
+import {
+  anonymousContext,
+  operatorContext,
+  type Subject,
+  verifiedContext,
+} from '../../../src/access/subject.ts'
+import type { ProviderTokens } from '../../../src/auth/oidc/protocol.ts'
+import { Sealer } from '../../../src/auth/session/sealer.ts'
+import { SessionCookies } from '../../../src/auth/session/session-cookies.ts'
+import { describeCaller, SignIn, type SignInParts } from '../../../src/auth/session/sign-in.ts'
+import { unverifiedSubject } from '../../../src/auth/session/sign-in-trail.ts'
 import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import { open, TestClock } from '../../harness/runtime.ts'
@@ -16,21 +21,21 @@ const origin = 'http://localhost'
 /** Sign-in with a provider that does what it is told. */
 function stage(changes: Partial<SignInParts['provider']> = {}, check?: SignInParts['verifier']['check']) {
   const clock = new TestClock()
-  const events: (Event & { by: string | null; requestId: string | null })[] = []
-  const tell = ({ auth, requestId }: Actor, event: Event) => {
+  const events: (AuditEvent & { by: string | null; requestId: string | null })[] = []
+  const tell = ({ auth, requestId }: AuditActor, event: AuditEvent) => {
     events.push({ ...event, by: auth.subject?.id ?? null, requestId })
   }
   const audit = {
     failing: false,
-    async require(actor: Actor | null, event: Event) {
+    async require(actor: AuditActor | null, event: AuditEvent) {
       if (audit.failing) throw new WbError('control_plane_unavailable', 'the store is gone')
       tell(actor!, event)
     },
-    note: (actor: Actor | null, event: Event) => tell(actor!, event),
+    note: (actor: AuditActor | null, event: AuditEvent) => tell(actor!, event),
   }
-  const seal = new Seal([])
+  const seal = new Sealer([])
   const cookies = new SessionCookies({ seal, name: 'wb_session' })
-  const tokens: Tokens = {
+  const tokens: ProviderTokens = {
     accessToken: 'access',
     tokenType: 'Bearer',
     refreshToken: 'refresh',
@@ -74,11 +79,16 @@ function stage(changes: Partial<SignInParts['provider']> = {}, check?: SignInPar
 }
 
 function subject(more: Partial<Subject> = {}): Subject {
-  return { ...subjectNamed('alice'), label: 'Alice', workspaceScopes: null, scopes: null, ...more }
+  return { ...unverifiedSubject('alice'), label: 'Alice', workspaceScopes: null, scopes: null, ...more }
 }
 
 function caller(cookies: string | null = null, client = '192.0.2.1'): Caller {
-  return { auth: anonymousIn('oidc'), requestId: 'request-1', site: { origin, cookies }, client } as Caller
+  return {
+    auth: anonymousContext('oidc'),
+    requestId: 'request-1',
+    site: { origin, cookies },
+    client,
+  } as Caller
 }
 
 /** As a browser would send back what it was told to keep. */
@@ -116,7 +126,7 @@ describe('the audit trail of signing in', () => {
     ])
   })
 
-  test('S6-10: a login that cannot be recorded fails, and nobody is signed in', async () => {
+  test('S6-10: a login that cannot be recorded fails, and no caller is signed in', async () => {
     const staged = stage()
     const { state, cookie } = await begun(staged)
     staged.audit.failing = true
@@ -370,8 +380,8 @@ describe('what a caller is told about itself', () => {
     [['read', 'write:kb'], null],
     [['read', 'write', 'tools:invoke'], null],
   ] as const)('S2.6-06: a key with %j has the role %s', (scopes, role) => {
-    const auth = verifiedAs('apiKey', subject({ type: 'apiKey', scopes, workspaceScopes: ['w'] }))
-    expect(describeSelf(auth)).toEqual({
+    const auth = verifiedContext('apiKey', subject({ type: 'apiKey', scopes, workspaceScopes: ['w'] }))
+    expect(describeCaller(auth)).toEqual({
       id: 'alice',
       label: 'Alice',
       type: 'apiKey',
@@ -384,14 +394,14 @@ describe('what a caller is told about itself', () => {
   })
 
   test('S2.6-05 S2.6-07 S2.6-08 S2.6-09: unscoped, it holds everything and has no role', () => {
-    expect(describeSelf(verifiedAs('oidc', subject(), session))).toMatchObject({
+    expect(describeCaller(verifiedContext('oidc', subject(), session))).toMatchObject({
       role: null,
       scopes: null,
       workspaceScopes: null,
       expiresAt: 7,
       canRefresh: true,
     })
-    expect(describeSelf(operatorOf('disabled', 'x'))).toMatchObject({
+    expect(describeCaller(operatorContext('disabled', 'x'))).toMatchObject({
       role: null,
       scopes: null,
       expiresAt: null,
@@ -400,14 +410,16 @@ describe('what a caller is told about itself', () => {
 
   test('S2.6-05: a mapped role is shown with what it holds', () => {
     const mapped = subject({ role: 'editor', scopes: scopesOfRole.editor })
-    expect(describeSelf(verifiedAs('oidc', mapped))).toMatchObject({
+    expect(describeCaller(verifiedContext('oidc', mapped))).toMatchObject({
       role: 'editor',
       scopes: ['read', 'write'],
     })
   })
 
   test('S4.3-08: nobody is no one', () => {
-    expect(() => describeSelf(anonymousIn('oidc'))).toThrow(expect.objectContaining({ code: 'unauthorized' }))
+    expect(() => describeCaller(anonymousContext('oidc'))).toThrow(
+      expect.objectContaining({ code: 'unauthorized' }),
+    )
   })
 })
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
-import { ProviderFailure } from '../../../src/models/provider/failure.ts'
+import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
 import { type ChatServer, refusals } from '../../fakes/chat-server.ts'
 import { type ChatPlace, chatPlace, type Setting } from '../../harness/provider.ts'
 

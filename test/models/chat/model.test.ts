@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../../src/base/clock.ts'
-import { type Environment, environmentOf } from '../../../src/config/environment.ts'
+import { type ConfigEnvironment, createEnvironment } from '../../../src/config/config-environment.ts'
 import { readManagedEnv, writeManagedEnv } from '../../../src/config/managed-env.ts'
 import { configSchema } from '../../../src/config/schema.ts'
 import type { LlmService } from '../../../src/contract/services.ts'
-import type { ChatModel } from '../../../src/models/chat/model.ts'
+import type { ChatModel } from '../../../src/models/chat/chat-model.ts'
 import { type Models, openModels } from '../../../src/models/open.ts'
 import { type ChatServer, startChatServer } from '../../fakes/chat-server.ts'
 import { scratchDir } from '../../harness/runtime.ts'
@@ -17,7 +17,7 @@ afterEach(() => provider.close())
 
 const messages = [{ role: 'user', content: 'Hi' }] as const
 
-function open(chat: object, environment: Environment = environmentOf({})): Models {
+function open(chat: object, environment: ConfigEnvironment = createEnvironment({})): Models {
   const models = openModels({
     config: configSchema.parse({ version: 1, chat }),
     clock: systemClock,
@@ -46,7 +46,7 @@ describe('the model of the configuration', () => {
       model: 'm',
       maxOutputTokens: 9,
     }
-    const model = open(chat, environmentOf({ KEY: 'sk-own' })).runtimeChat()
+    const model = open(chat, createEnvironment({ KEY: 'sk-own' })).runtimeChat()
     expect(model).toMatchObject({ provider: 'openai', model: 'm', maxTokens: 9, contextWindowTokens: null })
     expect(await keyOf(model)).toBe('Bearer sk-own')
     expect(provider.received[0]?.body.model).toBe('m')
@@ -70,7 +70,7 @@ describe('the model of the configuration', () => {
     ['lacks its key', { tokenRef: 'env:NOPE' }, /env:NOPE is not set$/],
     ['names no key at a hosted provider', { tokenRef: null }, /openrouter\.ai needs a key$/],
   ])('that %s is none, and says so', (_what, chat, words) => {
-    const { runtimeChat } = open(chat, environmentOf({ KEY: 'sk-own' }))
+    const { runtimeChat } = open(chat, createEnvironment({ KEY: 'sk-own' }))
     expect(runtimeChat).toThrow(
       expect.objectContaining({ code: 'chat_disabled', message: expect.stringMatching(words) }),
     )
@@ -98,7 +98,7 @@ test('the model of a service says what the service says, and else what the confi
 test('S5.9-12: a key that changes behind its reference counts after a restart', async () => {
   const chat = { provider: 'openai', baseUrl: provider.url, tokenRef: 'env:OPENAI_API_KEY' }
   const folder = scratchDir()
-  const started = () => open(chat, environmentOf({}, readManagedEnv(folder)))
+  const started = () => open(chat, createEnvironment({}, readManagedEnv(folder)))
   writeManagedEnv(folder, new Map([['OPENAI_API_KEY', 'sk-old']]))
   const before = started()
   expect(await keyOf(before.runtimeChat())).toBe('Bearer sk-old')

@@ -1,8 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { ChatMessage, Completion, Sampling, ToolSpec } from '../../../src/models/chat/completion.ts'
+import type {
+  ChatMessage,
+  Completion,
+  SamplingSettings,
+  ToolSpec,
+} from '../../../src/models/chat/completion.ts'
 import type { ModelService } from '../../../src/models/endpoint.ts'
-import { ProviderFailure } from '../../../src/models/provider/failure.ts'
+import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
 import type { ChatStep } from '../../fakes/chat-server.ts'
 import { type ChatPlace, chatPlace, heard } from '../../harness/provider.ts'
 
@@ -22,7 +27,7 @@ interface RecordedBehavior {
   readonly source?: string
   readonly service?: Partial<ModelService>
   readonly messages?: readonly ChatMessage[]
-  readonly sampling?: Sampling
+  readonly sampling?: SamplingSettings
   readonly toolChoice?: 'auto' | 'none'
   /** Requests without tools. */
   readonly withoutTools?: true

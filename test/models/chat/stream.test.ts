@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
-import { openChat } from '../../../src/models/chat/chat.ts'
 import type { CompletionSettings, ToolSpec } from '../../../src/models/chat/completion.ts'
-import { openLearned } from '../../../src/models/chat/learned.ts'
-import { toolArguments } from '../../../src/models/chat/tool-arguments.ts'
+import { openLearnedModels } from '../../../src/models/chat/learned-models.ts'
+import { openChat } from '../../../src/models/chat/open-chat.ts'
+import { normalizeToolArguments } from '../../../src/models/chat/tool-arguments.ts'
 import type { ModelParts, ModelService } from '../../../src/models/endpoint.ts'
-import { ProviderFailure } from '../../../src/models/provider/failure.ts'
+import { ProviderFailure } from '../../../src/models/provider/provider-failure.ts'
 import { type Said, streamedAnswer } from '../../fakes/chat-answer.ts'
 import { type ChatServer, type ChatStep, refusals } from '../../fakes/chat-server.ts'
 import { type ChatPlace, chatPlace, heard, type Setting } from '../../harness/provider.ts'
@@ -400,14 +400,17 @@ test('however an answer is cut on the way, it is the same', async () => {
         outbound,
         clock: new TestClock(),
         retriesMax: 0,
-        learned: openLearned({ clock: new TestClock(), outbound }),
+        learned: openLearnedModels({ clock: new TestClock(), outbound }),
         chat: { provider: 'ollama', tokenRef: 'env:X', baseUrl: null, allowDataCollection: false },
       })
       const { pieces, completion } = await heard(chat.stream(messages, settings()))
       expect(pieces.join('')).toBe(what.text)
       expect(completion?.text).toBe(what.text)
       expect(completion?.toolCalls.map(({ id: _, ...call }) => call)).toEqual(
-        what.toolCalls.map(call => ({ ...call, arguments: toolArguments(call.arguments, undefined) })),
+        what.toolCalls.map(call => ({
+          ...call,
+          arguments: normalizeToolArguments(call.arguments, undefined),
+        })),
       )
     }),
     { numRuns: 50 },

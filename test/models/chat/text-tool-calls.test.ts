@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { textToolCalls } from '../../../src/models/chat/text-tool-calls.ts'
+import { parseTextToolCalls } from '../../../src/models/chat/text-tool-calls.ts'
 
 const schemaOf = (name: string) => (name === 'add' ? { properties: { note: { type: 'string' } } } : undefined)
 
 test('reads the parameters of a call in tags', () => {
   const block =
     '<tool_call>\n<function=add>\n<parameter=a>\n1\n</parameter>\n<parameter=note>2</parameter>\n</function>\n</tool_call>'
-  expect(textToolCalls(block, schemaOf)).toEqual([{ name: 'add', arguments: '{"a":1,"note":"2"}' }])
+  expect(parseTextToolCalls(block, schemaOf)).toEqual([{ name: 'add', arguments: '{"a":1,"note":"2"}' }])
 })
 
 test('reads a call of Mistral with white space around its mark', () => {
-  expect(textToolCalls('[TOOL_CALLS]add [ARGS] {"a":1}', schemaOf)).toEqual([
+  expect(parseTextToolCalls('[TOOL_CALLS]add [ARGS] {"a":1}', schemaOf)).toEqual([
     { name: 'add', arguments: '{"a":1}' },
   ])
 })
@@ -20,6 +20,6 @@ test.each([
   ['white space', `[TOOL_CALLS]add${' '.repeat(900_000)}x`],
 ])('reads many %s in a time that grows with their length', (_what, block) => {
   const startedAt = performance.now()
-  textToolCalls(block, schemaOf)
+  parseTextToolCalls(block, schemaOf)
   expect(performance.now() - startedAt).toBeLessThan(5_000)
 })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { toolArguments } from '../../../src/models/chat/tool-arguments.ts'
+import { normalizeToolArguments } from '../../../src/models/chat/tool-arguments.ts'
 
 const schema = {
   type: 'object',
@@ -35,7 +35,7 @@ test.each([
   ],
   ['an argument that the tool does not have', '{"query":"x","made_up":null}', '{"query":"x","made_up":null}'],
 ])('reads %s', (_what, written, expected) => {
-  expect(toolArguments(written, schema)).toBe(expected)
+  expect(normalizeToolArguments(written, schema)).toBe(expected)
 })
 
 test('leaves the arguments of an object without null and empty values as they are', () => {
@@ -43,7 +43,7 @@ test('leaves the arguments of an object without null and empty values as they ar
   fc.assert(
     fc.property(fc.dictionary(fc.string(), value), given => {
       const written = JSON.stringify(given)
-      expect(toolArguments(written, schema)).toBe(written)
+      expect(normalizeToolArguments(written, schema)).toBe(written)
     }),
   )
 })

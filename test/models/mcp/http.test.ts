@@ -1,9 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { environmentOf } from '../../../src/config/environment.ts'
-import { EndpointGuard } from '../../../src/models/guard.ts'
+import { createEnvironment } from '../../../src/config/config-environment.ts'
+import { EndpointGuard } from '../../../src/models/endpoint-guard.ts'
 import { McpFailure } from '../../../src/models/mcp/client.ts'
 import { listMcpTools, type McpEndpoint } from '../../../src/models/mcp/http.ts'
-import { openNetwork } from '../../../src/models/outbound.ts'
+import { openOutboundNetwork } from '../../../src/models/outbound.ts'
 import { type McpServerOptions, startMcpServer } from '../../fakes/mcp-server.ts'
 
 const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
@@ -17,11 +17,11 @@ interface Asking {
 }
 
 async function ask(url: string, asking: Asking = {}) {
-  const network = openNetwork({ guard: asking.guard ?? lenient })
+  const network = openOutboundNetwork({ guard: asking.guard ?? lenient })
   onTestFinished(() => network.close())
   const server: McpEndpoint = { workspaceId: 'w', url, credentialRef: asking.credentialRef ?? null }
   const parts = {
-    environment: environmentOf({ TOOLS_KEY: secret }),
+    environment: createEnvironment({ TOOLS_KEY: secret }),
     isReleased: async (_ref: string, host: string) => asking.released?.includes(host) ?? false,
     fetch: network.fetch,
   }

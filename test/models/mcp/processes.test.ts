@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { environmentOf } from '../../../src/config/environment.ts'
-import { McpProcesses } from '../../../src/models/mcp/processes.ts'
+import { createEnvironment } from '../../../src/config/config-environment.ts'
+import { McpProcesses } from '../../../src/models/mcp/mcp-processes.ts'
 import { scratchDir, TestClock, until } from '../../harness/runtime.ts'
 
 test('what a program writes to its standard error is in the log: bounded, and without secrets', async () => {
@@ -9,7 +9,7 @@ test('what a program writes to its standard error is in the log: bounded, and wi
   const clock = new TestClock()
   const processes = new McpProcesses({
     clock,
-    environment: environmentOf({ CHOSEN: 'plain-looking-secret' }),
+    environment: createEnvironment({ CHOSEN: 'plain-looking-secret' }),
     folder: scratchDir(),
     log: {
       debug() {},

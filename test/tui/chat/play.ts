@@ -1,4 +1,4 @@
-import type { Passage } from '../../../src/cli/passages/hits.ts'
+import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
 import type { Document } from '../../../src/contract/documents.ts'

@@ -572,6 +572,28 @@ describe('commands', () => {
     expect(play(edited.state, { type: 'cancel' }).state.input.replaces).toBeUndefined()
   })
 
+  test('/branch edits the chosen question, with the images that this chat still has', () => {
+    const image = { ...imageOf(), name: 'shot.png' }
+    const asked = play(fresh, { type: 'imageRead', image }, ...typed('why?')).state
+    const { state } = play(
+      asked,
+      heard('user-message', message('user', 'why?')),
+      heard('done', message('agent', 'Because')),
+    )
+    expect(play(state, ...typed('/branch')).effects).toEqual([{ type: 'openChoices', purpose: 'questions' }])
+    const items = ['user-first?', 'user-why?'].map(id => ({ id, name: id, about: '', isChosen: false }))
+    const panel = { kind: 'choice', purpose: 'questions', title: '', items, at: 1 } as const
+    const last = play(state, { type: 'opened', panel }, { type: 'enter' }).state
+    expect([draft(last), last.images, last.input.replaces]).toEqual(['why?', [image], 'user-why?'])
+    const earlier = play(state, { type: 'opened', panel: { ...panel, at: 0 } }, { type: 'enter' })
+    expect(earlier.effects).toEqual([{ type: 'loadQuestion', messageId: 'user-first?' }])
+    const question = { content: 'first?', messageId: 'user-first?', storedImages: [imageDescriptor] }
+    const edited = play(earlier.state, { type: 'editing', question }).state
+    expect([draft(edited), edited.images, edited.input.replaces]).toEqual(['first?', [], 'user-first?'])
+    expect(edited.notice).toContain('without its images')
+    expect(play(answering, { type: 'editing', question }).state.input.replaces).toBeUndefined()
+  })
+
   test.each(['/nothing', '/open 9', '/expand 3', '/copy 2'])('%s is told to mean nothing', line => {
     const { state, effects } = play(answered, ...typed(line))
     expect(effects).toEqual([])

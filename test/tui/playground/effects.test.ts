@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { Unreachable } from '../../../src/client/unreachable.ts'
 import { Playground } from '../../../src/tui/playground/effects.ts'
-import type { Found, SearchRequest } from '../../../src/tui/playground/port.ts'
+import type { Found, PlaygroundSearch } from '../../../src/tui/playground/port.ts'
 import { TestClock, until } from '../../harness/runtime.ts'
 import { base, found, keysOf, Play } from './play.ts'
 
 interface Call {
-  readonly request: SearchRequest
+  readonly request: PlaygroundSearch
   readonly signal: AbortSignal
   answer(found: Found): void
   fail(error: Error): void
@@ -18,7 +18,7 @@ function stage(copy?: (text: string) => Promise<void>) {
   const { about, bases } = new Play().state
   const port = {
     knowledgeBases: async () => [...bases, base('new')],
-    search: (request: SearchRequest, signal: AbortSignal) =>
+    search: (request: PlaygroundSearch, signal: AbortSignal) =>
       new Promise<Found>((answer, fail) => calls.push({ request, signal, answer, fail })),
   }
   const left: string[] = []

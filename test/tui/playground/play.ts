@@ -1,8 +1,8 @@
 import { createElement } from 'react'
-import type { Passage } from '../../../src/cli/passages/hits.ts'
+import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
 import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
-import type { Base, Found, SearchRequest } from '../../../src/tui/playground/port.ts'
+import type { Base, Found, PlaygroundSearch } from '../../../src/tui/playground/port.ts'
 import { type Beginning, start, step } from '../../../src/tui/playground/state.ts'
 import type { Effect, Event, State } from '../../../src/tui/playground/types.ts'
 import { rowsOf } from '../frame.ts'
@@ -85,7 +85,7 @@ export class Play {
   }
 
   /** Body of the last search. */
-  get request(): SearchRequest['body'] | undefined {
+  get request(): PlaygroundSearch['body'] | undefined {
     return this.effects.findLast(effect => effect.type === 'search')?.request.body
   }
 

@@ -1,6 +1,6 @@
 import { createElement } from 'react'
 import { describe, expect, test } from 'vitest'
-import type { Passage } from '../../../src/cli/passages/hits.ts'
+import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { PaintContext } from '../../../src/tui/parts/rows.tsx'
 import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'

@@ -3,7 +3,7 @@
  * computed columns of images are stored and precede the body, and texts of attachments have their own table, so that lists
  * read no data of either.
  */
-export const fifth = `
+export const fifthMigration = `
 ALTER TABLE agents ADD COLUMN name GENERATED ALWAYS AS (body ->> '$.name') VIRTUAL;
 CREATE INDEX agents_byName ON agents (workspaceId, name);
 

@@ -7,7 +7,7 @@
  * Vectors (`vec_<collection>_<generation>`) and full text (`fts_<collection>`) have tables of their own, made with
  * the collection. Numbers of records are never used twice; `record_gone` lists the latest deletions.
  */
-export const first = `
+export const firstMigration = `
 CREATE TABLE settings (
   ordinal INTEGER PRIMARY KEY AUTOINCREMENT,
   version INTEGER NOT NULL,

@@ -2,7 +2,7 @@
  * Adds versions of questions, the last activity of conversations, and the time since which the model has read text of
  * documents and tools in them.
  */
-export const fourth = `
+export const fourthMigration = `
 CREATE TABLE message_versions (
   ordinal INTEGER PRIMARY KEY AUTOINCREMENT,
   version INTEGER NOT NULL,

@@ -1,5 +1,5 @@
 /** Order and search of the audit trail; the look-up of keys by the public part of their token. */
-export const second = `
+export const secondMigration = `
 DROP INDEX audit_byAction;
 ALTER TABLE audit ADD COLUMN at GENERATED ALWAYS AS (body ->> '$.at') VIRTUAL;
 ALTER TABLE audit ADD COLUMN refusal GENERATED ALWAYS AS (body ->> '$.refusal') VIRTUAL;

@@ -1,10 +1,10 @@
 /**
- * Jobs with their input and the vectors that they have made so far; one workspace per database; the conversations of
- * somebody with one agent.
+ * Adds jobs with their input and vectors, a unique database per workspace, and an index of conversations by principal
+ * and agent.
  *
- * Of workspaces that share a database already, the first keeps the claim to it.
+ * If several workspaces already share a database, the first one keeps it.
  */
-export const third = `
+export const thirdMigration = `
 ALTER TABLE workspaces ADD COLUMN databaseKey GENERATED ALWAYS AS (body ->> '$.databaseKey') VIRTUAL;
 UPDATE workspaces SET body = json_set(body, '$.databaseKey', json_array(body ->> '$.url', body ->> '$.keyspace') || '')
 WHERE url IS NOT NULL AND ordinal IN (

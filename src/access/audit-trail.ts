@@ -1,0 +1,202 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import { presentableMessage } from '../base/redact.ts'
+import type { AuditAction, AuditDetails, AuditRecord } from '../contract/audit-record.ts'
+import { WbError } from '../contract/errors.ts'
+import { params } from '../contract/ids.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import { AuditLosses, AuditQueue } from './audit-queue.ts'
+import { auditLogSink } from './audit-sinks.ts'
+import type { AuthContext } from './subject.ts'
+
+/** The caller for whom an action was done. A null actor means the runtime itself. */
+export interface AuditActor {
+  readonly auth: AuthContext
+  readonly requestId: string | null
+}
+
+/** An action to record. */
+export interface AuditEvent {
+  readonly action: AuditAction
+  /** Outcome of the action; `success` by default. */
+  readonly outcome?: AuditRecord['outcome']
+  readonly workspaceId?: string | undefined
+  readonly details?: AuditDetails
+}
+
+/** An audit record that is not yet stored. */
+export interface AuditDraft {
+  /** Write for the transaction that makes the recorded change. */
+  readonly write: Write & { readonly op: 'insert' }
+  /** Logs the record. Call it after the transaction was applied. */
+  announce(): void
+}
+
+export interface AuditTrailParts {
+  readonly rows: Pick<RowStore, 'atomic'>
+  readonly log: Log
+  readonly clock: Clock
+  /** ID of this process, recorded when the runtime itself acts. */
+  readonly replicaId: string
+}
+
+/**
+ * Audit trail, in the log and in the store.
+ *
+ * Use `draft` for a record in the same transaction as its change, `require` for a record that must be stored
+ * before the response, and `note` for all others.
+ *
+ * @see docs/requirements.md#audit, docs/security.md#the-audit-trail
+ */
+export class AuditTrail {
+  readonly #parts: AuditTrailParts
+  readonly #logSink: ReturnType<typeof auditLogSink>
+  readonly #losses: AuditLosses
+  readonly #actions: AuditQueue
+  /** Separate queue, so that callers without access cannot displace records of other actions. */
+  readonly #refusals: AuditQueue
+  readonly #listeners = new Set<(records: number) => void>()
+
+  constructor(parts: AuditTrailParts) {
+    this.#parts = parts
+    this.#logSink = auditLogSink(parts.log)
+    this.#losses = new AuditLosses(parts)
+    const queue = { ...parts, losses: this.#losses, onStored: (records: number) => this.#notify(records) }
+    this.#actions = new AuditQueue({ ...queue, mergesIdentical: false })
+    this.#refusals = new AuditQueue({ ...queue, mergesIdentical: true })
+  }
+
+  /** Number of noted records that were not stored, because the queue was full or the store failed. */
+  get lost(): number {
+    return this.#losses.total
+  }
+
+  draft(actor: AuditActor | null, event: AuditEvent): AuditDraft {
+    const row = this.#record(actor, event)
+    return {
+      write: { op: 'insert', table: tables.audit, row },
+      announce: () => {
+        this.#logSink.take(row)
+        this.#notify(1)
+      },
+    }
+  }
+
+  /**
+   * Stores a record before the response is sent.
+   *
+   * @throws control_plane_unavailable  when the record cannot be stored
+   */
+  async require(actor: AuditActor | null, event: AuditEvent): Promise<void> {
+    const draft = this.draft(actor, event)
+    const outcome = await this.#parts.rows.atomic([draft.write]).catch(throwUnwritable)
+    if (!outcome.ok) throwUnwritable(outcome)
+    draft.announce()
+  }
+
+  /** Stores a record in the background. If that fails, the record is only in the log. */
+  note(actor: AuditActor | null, event: AuditEvent): void {
+    const row = this.#record(actor, event)
+    this.#logSink.take(row)
+    if (isRefusal(row)) this.#refusals.take({ ...row, refusal: 1 })
+    else this.#actions.take(row)
+  }
+
+  /** Resolves when all records noted so far are stored or lost. */
+  async flushed(): Promise<void> {
+    await Promise.all([this.#actions.flushed(), this.#refusals.flushed()])
+  }
+
+  /** Calls back when this process has stored records. Returns a function that removes the listener. */
+  onStored(listener: (records: number) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    await this.flushed()
+    this.#losses.close()
+  }
+
+  #notify(records: number): void {
+    for (const listener of this.#listeners) listener(records)
+  }
+
+  #record(actor: AuditActor | null, event: AuditEvent): AuditRecord {
+    const { clock, replicaId } = this.#parts
+    return {
+      auditId: newId(),
+      at: timestamp(clock),
+      action: event.action,
+      outcome: event.outcome ?? 'success',
+      requestId: actor?.requestId ?? null,
+      subject: actor
+        ? auditSubject(actor.auth, event.workspaceId)
+        : { type: 'system', id: replicaId, label: null },
+      workspaceId: validWorkspaceId(event),
+      details: event.details ? redactDetails(event.details) : null,
+    }
+  }
+}
+
+/** Returns true for a record that a caller without sufficient credentials can cause. */
+function isRefusal({ action, subject }: AuditRecord): boolean {
+  if (action === 'auth.api_denied' || action === 'auth.csrf_rejected') return true
+  return action.startsWith('auth.') && subject?.type === 'anonymous'
+}
+
+/**
+ * Checks that a record can be stored by writing and deleting it in one transaction. Call it before an
+ * operation of several transactions, the last of which stores the record.
+ *
+ * @throws control_plane_unavailable  when the record cannot be stored
+ */
+export async function requireWritableAudit(rows: RowStore, record: Write): Promise<void> {
+  const { auditId } = (record as { row: AuditRecord }).row
+  const undone: Write = { op: 'delete', table: tables.audit, key: [auditId] }
+  const outcome = await rows.atomic([record, undone]).catch(throwUnwritable)
+  if (!outcome.ok) throwUnwritable(outcome)
+}
+
+/** @param cause  error of the store, whose message and hint are shown */
+function throwUnwritable(cause: unknown): never {
+  const { hint, message } = cause instanceof WbError ? cause : {}
+  const why = message === undefined ? '' : `: ${message}`
+  throw new WbError(
+    'control_plane_unavailable',
+    `the audit record could not be written${why}`,
+    { hint },
+    { cause },
+  )
+}
+
+/**
+ * Returns the subject to record. Readers of a workspace's trail must learn nothing about other workspaces, so
+ * a subject without access to the workspace has no label.
+ */
+function auditSubject({ subject }: AuthContext, workspaceId: string | undefined): AuditRecord['subject'] {
+  if (!subject) return { type: 'anonymous', id: null, label: null }
+  const { type, id, label, workspaceScopes } = subject
+  const isForeign = workspaceId !== undefined && workspaceScopes?.includes(workspaceId) === false
+  return {
+    type,
+    id: presentableMessage(id),
+    label: label === null || isForeign ? null : presentableMessage(label),
+  }
+}
+
+/** Returns the workspace ID if valid. The path of a refused request may contain anything, even a token. */
+function validWorkspaceId({ workspaceId }: AuditEvent): string | null {
+  return params.workspaceId.safeParse(workspaceId).data ?? null
+}
+
+/** Redacts secrets in texts of clients and providers, and limits their length. */
+function redactDetails(details: AuditDetails): AuditDetails {
+  const clean = Object.entries(details).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? presentableMessage(value) : value,
+  ])
+  return Object.fromEntries(clean) as AuditDetails
+}

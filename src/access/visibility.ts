@@ -1,9 +1,0 @@
-import type { Visibility } from '../storage/visibility.ts'
-
-/**
- * Returns the visibility of every row, for callers that manage access, or if row-level access is off. Only
- * this function creates a `Visibility`.
- */
-export function everything(): Visibility {
-  return { principals: 'all' } as Visibility
-}

@@ -1,0 +1,407 @@
+import type { Clock } from '../../base/clock.ts'
+import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ImageInput } from '../../contract/images.ts'
+import type { AnswerPart } from '../../models/chat/answer-text.ts'
+import type { ChatMessage, Completion, SamplingSettings } from '../../models/chat/completion.ts'
+import { ProviderFailure } from '../../models/provider/provider-failure.ts'
+import { toMessage } from '../messages.ts'
+import type { ToolPassage } from '../tools/tool.ts'
+import {
+  addCompletion,
+  answerMetadata,
+  emptyTally,
+  type TurnEnding,
+  type TurnTally,
+} from './answer-metadata.ts'
+import type { AnsweringModel } from './answering-model.ts'
+import { CitationReader } from './citation-reader.ts'
+import type { Citations } from './citations.ts'
+import type { History } from './history.ts'
+import { historyWithoutImages, type ImageHistory } from './past-images.ts'
+import { ReasoningRecord } from './reasoning-record.ts'
+import { RepeatedCalls } from './repeated-calls.ts'
+import { fitToBudget } from './request-budget.ts'
+import type { QuoteMarks } from './system-prompt.ts'
+import type { Transcript } from './transcript.ts'
+import type { TurnToolResult, TurnTools } from './turn-tools.ts'
+
+/** Maximum number of model calls in one turn. @see docs/agents.md#which-tools-may-run */
+const roundsMax = 6
+
+export interface AgentTurnParts {
+  readonly clock: Clock
+  readonly model: AnsweringModel
+  readonly turnTools: TurnTools
+  readonly transcript: Transcript
+  readonly history: History
+  readonly citations: Citations
+  readonly marks: QuoteMarks
+  readonly system: string
+  /** Passages of the prompt. */
+  readonly found: readonly ToolPassage[]
+  /** True if the prompt contains text of documents or attachments. */
+  readonly sendsText: boolean
+  /** The search query; undefined if there was no search. */
+  readonly searchQuery: string | undefined
+  readonly question: string
+  /** Images of the question. */
+  readonly images: readonly ImageInput[]
+  /** Returns the history with the images of earlier questions. */
+  readonly withPastImages: () => Promise<ImageHistory>
+  /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
+  readonly signInTo: readonly string[]
+  /** True to request answers unstreamed. A request that the provider rejects is then not stored. */
+  readonly isWhole: boolean
+  readonly sampling: SamplingSettings
+  /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
+  readonly withoutTools: () => Promise<
+    Pick<AgentTurnParts, 'turnTools' | 'system' | 'found' | 'sendsText' | 'searchQuery'>
+  >
+  /** Fires when all readers of the answer have left. */
+  readonly signal: AbortSignal
+  /** Logs a defect, or a failure of the provider. */
+  readonly report: (error: unknown) => void
+  /** Called once when the turn has ended, for the metrics. */
+  readonly count: (outcome: TurnOutcome) => void
+}
+
+/** Outcome of a turn: an answer, a failure, or an interruption because the reader left. */
+export type TurnOutcome = 'ok' | 'error' | 'interrupted'
+
+/** A running model request, with the number of messages and results that were left out of it. */
+interface ModelRequestState {
+  readonly pieces: AsyncGenerator<AnswerPart, Completion, undefined>
+  readonly first: Promise<IteratorResult<AnswerPart, Completion>>
+  readonly dropped: number
+  readonly cut: number
+}
+
+/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/0023-agents.md */
+export class AgentTurn {
+  #parts: AgentTurnParts
+  readonly #exchanges: ChatMessage[] = []
+  #tally: TurnTally
+  #modelRequest: ModelRequestState | undefined
+  #reader: CitationReader
+  /** Text of the model since its last tool call. */
+  #text = ''
+  readonly #reasoning: ReasoningRecord
+  readonly #repeated = new RepeatedCalls()
+  #isOver = false
+  #left: Message | undefined
+
+  constructor(parts: AgentTurnParts) {
+    this.#parts = parts
+    this.#tally = { ...emptyTally, found: parts.found, searchQuery: parts.searchQuery }
+    this.#reader = new CitationReader(parts.citations)
+    this.#reasoning = new ReasoningRecord(parts.clock)
+  }
+
+  /**
+   * Yields the events of the turn. If the iteration stops early, the turn ends and its partial answer is stored.
+   *
+   * @throws llm_model_not_chat, llm_model_unavailable  only for unstreamed answers
+   * @throws conversation_not_found                     it was deleted before the question was stored
+   */
+  async *events(): AsyncGenerator<TurnEvent, void, undefined> {
+    const { history, release } = await this.#parts.withPastImages()
+    this.#parts = { ...this.#parts, history }
+    try {
+      yield* this.#events()
+    } finally {
+      release()
+    }
+  }
+
+  async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, question, images, isWhole, sendsText } = this.#parts
+    // The model starts slowly, so the question is stored meanwhile.
+    if (!isWhole) this.#modelRequest = this.#begin()
+    const user = await transcript.user(question, sendsText, images)
+    try {
+      yield { event: 'user-message', data: toMessage(user) }
+      for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
+    } catch (error) {
+      if (!this.#parts.signal.aborted) yield* this.#fail(error)
+    } finally {
+      if (!this.#isOver) await this.#interrupt()
+    }
+  }
+
+  /** The partial answer of an interrupted turn; undefined before it is stored. */
+  get left(): Message | undefined {
+    return this.#left
+  }
+
+  async *#round(round: number): AsyncGenerator<TurnEvent, void, undefined> {
+    const isLast = round === roundsMax || this.#repeated.isLoop
+    const completion = yield* this.#requestAnswer(isLast)
+    const { toolCalls, finishReason } = completion
+    if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
+    else if (!isLast) yield* this.#callAll(toolCalls, completion)
+    else if (this.#text.trim() !== '') yield* this.#end(this.#text, completion, { finishReason: 'stop' })
+    else throw new TurnLimit(round)
+  }
+
+  /** Streams one answer of the model. @param isLast  no more tools may be called */
+  async *#requestAnswer(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
+    const { pieces, first, ...fitted } = this.#modelRequest ?? this.#begin(isLast)
+    this.#modelRequest = undefined
+    this.#text = ''
+    this.#reader = new CitationReader(this.#parts.citations)
+    try {
+      for (let step = await first; ; step = await pieces.next()) {
+        if (!step.done) {
+          yield* this.#hear(step.value)
+          continue
+        }
+        this.#reasoning.pause()
+        yield* this.#addText(this.#reader.end())
+        this.#tally = addCompletion(this.#tally, step.value, fitted)
+        return step.value
+      }
+    } catch (error) {
+      if (this.#isAboutTools(error)) await this.#goWithoutTools()
+      else if (this.#isAboutOldImages(error))
+        this.#parts = { ...this.#parts, history: historyWithoutImages(this.#parts.history) }
+      else throw error
+    } finally {
+      await pieces.return(undefined as never).catch(() => {})
+    }
+    return yield* this.#requestAnswer(isLast)
+  }
+
+  async #goWithoutTools(): Promise<void> {
+    this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
+    const { found, sendsText, searchQuery, transcript } = this.#parts
+    this.#tally = { ...this.#tally, found, searchQuery }
+    if (sendsText) await transcript.markUntrusted()
+  }
+
+  /** Returns true if the provider refused images, and only earlier questions have some. */
+  #isAboutOldImages(error: unknown): boolean {
+    const { history, images } = this.#parts
+    const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_images'
+    return isRefusal && images.length === 0 && history.messages.some(message => 'images' in message)
+  }
+
+  /** Returns true if the provider refused tools before the first text. */
+  #isAboutTools(error: unknown): boolean {
+    const { turnTools } = this.#parts
+    const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_tools'
+    return isRefusal && turnTools.specs.length > 0 && this.#exchanges.length === 0
+  }
+
+  *#hear(part: AnswerPart): Generator<TurnEvent, void, undefined> {
+    if (part.kind === 'text') {
+      this.#reasoning.pause()
+      yield* this.#addText(this.#reader.read(part.delta))
+    } else if (part.kind === 'reasoning') yield* this.#reason(part.delta)
+    else {
+      const text = this.#text + this.#reader.end()
+      this.#text = ''
+      this.#reader = new CitationReader(this.#parts.citations)
+      if (text === '') return
+      yield { event: 'token-reset', data: {} }
+      yield* this.#reason(text)
+    }
+  }
+
+  *#reason(delta: string): Generator<TurnEvent, void, undefined> {
+    this.#reasoning.add(delta)
+    yield { event: 'reasoning', data: { delta } }
+  }
+
+  /** Starts a model request, which the signal of the turn cancels. */
+  #begin(isLast = false): ModelRequestState {
+    const { model, turnTools, isWhole, sampling, signal } = this.#parts
+    signal.throwIfAborted()
+    const { messages, ...fitted } = this.#fittedRequest()
+    const settings = {
+      maxTokens: model.maxTokens,
+      tools: turnTools.specs,
+      ...(isLast && { toolChoice: 'none' as const }),
+      sampling,
+      signal,
+    }
+    const isInPieces = !isWhole && model.supportsStreaming !== false
+    const pieces = isInPieces
+      ? model.chat.stream(messages, settings)
+      : completeAsStream(model, messages, settings)
+    const first = pieces.next()
+    // Awaited later; a failure before that must not count as unhandled.
+    first.catch(() => {})
+    return { pieces, first, ...fitted }
+  }
+
+  #fittedRequest() {
+    const { model, turnTools, history, system, question, images } = this.#parts
+    const draft = {
+      system,
+      history: history.messages,
+      question,
+      images,
+      exchanges: this.#exchanges,
+      wantsReasoning: model.wantsReasoning,
+      tools: turnTools.specs,
+    }
+    const { dropped, ...fit } = fitToBudget(draft, model.contextTokens - model.maxTokens)
+    return { ...fit, dropped: dropped + history.dropped }
+  }
+
+  *#addText(delta: string): Generator<TurnEvent, void, undefined> {
+    this.#text += delta
+    if (delta !== '') yield { event: 'token', data: { delta } }
+  }
+
+  async *#callAll(toolCalls: readonly ToolCall[], { tokenCount, providerFields }: Completion) {
+    const { transcript, model } = this.#parts
+    const metadata = { model: model.model, finish_reason: 'tool_calls' }
+    await transcript.calls(this.#text, toolCalls, { tokenCount, metadata })
+    const spoken = { role: 'assistant' as const, content: this.#text, toolCalls }
+    this.#exchanges.push(providerFields ? { ...spoken, providerFields } : spoken)
+    this.#text = ''
+    yield { event: 'token-reset', data: {} } satisfies TurnEvent
+    yield { event: 'tool-call', data: { toolCalls: [...toolCalls] } } satisfies TurnEvent
+    this.#repeated.begin(toolCalls)
+    for (const call of toolCalls) yield* this.#repeat(call) ?? this.#call(call)
+  }
+
+  /** Returns the result of an equal call; undefined for a new call, which has to run. */
+  #repeat(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
+    const ran = this.#repeated.resultOf(call)
+    return ran && this.#storeResult(call, { ...ran, passages: [] }, 0)
+  }
+
+  async *#call(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
+    const { clock, turnTools, signal } = this.#parts
+    signal.throwIfAborted()
+    const question = turnTools.questionOn(call, signal)
+    if (question) {
+      const { approvalId, expiresAt } = question
+      yield { event: 'tool-approval', data: { approvalId, expiresAt, toolCall: call } }
+    }
+    const decision = await question?.decision
+    signal.throwIfAborted()
+    const startedAt = clock.now()
+    const served = await turnTools.run(call, decision, signal)
+    this.#repeated.add(call, served)
+    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...served.found] }
+    yield* this.#storeResult(call, served, clock.now() - startedAt)
+  }
+
+  /** Stores a tool result, adds it to the messages of the model, and yields its event. */
+  async *#storeResult(
+    call: ToolCall,
+    { content, outcome, passages }: Pick<TurnToolResult, 'content' | 'outcome' | 'passages'>,
+    durationMs: number,
+  ): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, turnTools, marks } = this.#parts
+    await transcript.result(call, content, passages, turnTools.hasRead)
+    this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.around(call.name, content) })
+    yield {
+      event: 'tool-result',
+      data: { toolCallId: call.id, name: call.name, content, outcome, durationMs },
+    }
+  }
+
+  async *#fail(error: unknown): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, isWhole } = this.#parts
+    if (isWhole && error instanceof WbError && this.#exchanges.length === 0) {
+      this.#isOver = true
+      this.#parts.count('error')
+      await transcript.removeQuestion()
+      throw error
+    }
+    const reason = this.#reasonOf(error)
+    const text = this.#text + this.#reader.end()
+    yield* this.#end(text || reason, { tokenCount: null }, { finishReason: 'error', error: reason })
+  }
+
+  /** Yields the last event. An answer that cannot be stored is reported as a failure. */
+  async *#end(
+    content: string,
+    { tokenCount }: Pick<Completion, 'tokenCount'>,
+    ending: Pick<TurnEnding, 'finishReason' | 'error'>,
+  ): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, count } = this.#parts
+    this.#isOver = true
+    const isFailure = ending.finishReason === 'error'
+    count(isFailure ? 'error' : 'ok')
+    const spoken = { tokenCount, metadata: this.#metadata(ending) }
+    try {
+      const row = await (isFailure ? transcript.failure(content, spoken) : transcript.answer(content, spoken))
+      yield { event: isFailure ? 'error' : 'done', data: toMessage(row) }
+    } catch (error) {
+      if (!(error instanceof WbError)) throw error
+      const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
+      yield { event: 'error', data: toMessage(transcript.answerRow(content, { ...spoken, metadata })) }
+    }
+  }
+
+  /** Stores the partial answer, marked as interrupted. */
+  async #interrupt(): Promise<void> {
+    this.#isOver = true
+    this.#parts.count('interrupted')
+    const text = this.#text + this.#reader.end()
+    const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
+    try {
+      this.#left = toMessage(await this.#parts.transcript.failure(text, { tokenCount: null, metadata }))
+    } catch (error) {
+      // The conversation was deleted.
+      if (!(error instanceof WbError)) throw error
+    }
+  }
+
+  /** Returns the failure reason to show to users. */
+  #reasonOf(error: unknown): string {
+    if (error instanceof TurnLimit) return error.message
+    if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
+    this.#parts.report(error)
+    if (error instanceof ProviderFailure)
+      return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
+    return 'The runtime failed; its log says why.'
+  }
+
+  #metadata(ending: Pick<TurnEnding, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {
+    const { used: citations, dropped: citationsDropped } = this.#reader
+    this.#reasoning.pause()
+    const { text: reasoning, ms: reasoningMs } = this.#reasoning
+    return answerMetadata(this.#tally, {
+      ...ending,
+      reasoning,
+      reasoningMs,
+      model: this.#parts.model.model,
+      contextWindow: this.#parts.model.contextTokens,
+      citations,
+      citationsDropped,
+      toolsLeftOut: this.#parts.turnTools.leftOut,
+      signInTo: this.#parts.signInTo,
+    })
+  }
+}
+
+class TurnLimit extends Error {
+  override readonly name = 'TurnLimit'
+
+  constructor(rounds: number) {
+    super(
+      rounds === roundsMax
+        ? `The turn limit of ${roundsMax} model calls was reached without an answer.`
+        : 'The model repeated the same tool call instead of answering. Ask again, or use another model.',
+    )
+  }
+}
+
+/** Requests an unstreamed answer, and yields it as one part. */
+async function* completeAsStream(
+  { chat }: AnsweringModel,
+  ...request: Parameters<AnsweringModel['chat']['complete']>
+): AsyncGenerator<AnswerPart, Completion, undefined> {
+  const completion = await chat.complete(...request)
+  if (completion.reasoning !== '') yield { kind: 'reasoning', delta: completion.reasoning }
+  yield { kind: 'text', delta: completion.text }
+  return completion
+}

@@ -1,0 +1,95 @@
+import type { AttachmentIndex } from '../tools/attachment-reader.ts'
+import { bytesForTokens } from '../tools/passage-budget.ts'
+import { previewText } from '../tools/tool-result.ts'
+import { bytesOfEntry, type CitationContext, formatEntries, type RetrievedPassage } from './grounding.ts'
+
+/** Maximum length of the name of an attachment in the prompt. */
+const nameCharsMax = 100
+/** Below this number of bytes, no text of attachments is sent. */
+const passageBytesMin = 480
+/** Maximum number of passages to choose from. The budget has room for fewer. */
+const candidatesMax = 200
+
+/** Part of the prompt that holds the attachments of the conversation. */
+export interface AttachedPrompt {
+  readonly text: string
+  readonly found: readonly RetrievedPassage['passage'][]
+  readonly bytes: number
+}
+
+export const nothingAttached: AttachedPrompt = { text: '', found: [], bytes: 0 }
+
+const intro = 'These files are attached to the conversation. A question about "this file" is about them.'
+const onWhole = 'Their whole text is below.'
+const onParts = 'The passages of them that match the question best are below.'
+const onReading = 'Read more of a file with read_attachment.'
+
+/**
+ * Puts the attachments of a conversation into the prompt: their whole text if it fits, else the best passages for a
+ * query, with at least one of each attachment as far as there is room.
+ *
+ * @param tokens  maximum tokens of the text
+ */
+export async function buildAttachedPrompt(
+  attached: readonly AttachmentIndex[],
+  { query, tokens, canRead }: { query: string; tokens: number; canRead: boolean },
+  { citations, marks }: CitationContext,
+): Promise<AttachedPrompt> {
+  if (attached.length === 0) return nothingAttached
+  const names = attached.map(attachmentName).join('\n')
+  const bytesMax = bytesForTokens(tokens) - Buffer.byteLength(names)
+  const isWhole = fitsWhole(attached, bytesMax)
+  const candidates = isWhole ? attached.flatMap(({ chunks }) => chunks) : await bestPassages(attached, query)
+  const hasRoom = bytesMax >= passageBytesMin
+  const { entries, found } = formatEntries(hasRoom ? candidates : [], query, bytesMax, citations)
+  const about = isWhole ? [intro, onWhole] : [intro, found.length > 0 && onParts, canRead && onReading]
+  const data = marks.around('attachments', [names, entries].filter(Boolean).join('\n\n'))
+  const text = `${about.filter(Boolean).join(' ')}\n${data}`
+  return { text, found, bytes: Buffer.byteLength(text) }
+}
+
+function attachmentName({ attachment: { filename, attachmentId }, chunks }: AttachmentIndex): string {
+  const name = JSON.stringify(previewText(filename, nameCharsMax))
+  return `- ${name} attachmentId ${attachmentId}, ${chunks.length} chunks`
+}
+
+/** Returns true if the whole text of the attachments fits. */
+function fitsWhole(attached: readonly AttachmentIndex[], bytesMax: number): boolean {
+  const chars = attached.reduce((sum, { attachment }) => sum + attachment.textChars, 0)
+  if (chars > bytesMax) return false
+  const chunks = attached.flatMap(each => each.chunks)
+  return chunks.reduce((sum, chunk) => sum + bytesOfEntry(chunk), 0) <= bytesMax
+}
+
+interface ChunkCandidate {
+  readonly chunk: RetrievedPassage
+  readonly chunkIndex: number
+  readonly score: number
+}
+
+/** Returns passages in the order in which they are taken: the best one of each attachment, then all others. */
+async function bestPassages(
+  attached: readonly AttachmentIndex[],
+  query: string,
+): Promise<RetrievedPassage[]> {
+  const [firsts, others]: [ChunkCandidate[], ChunkCandidate[]] = [[], []]
+  for (const each of attached) {
+    // One after the other, so that other work runs in between.
+    const scores = await each.scores(query)
+    const scored = each.chunks.map((chunk, at) => ({ chunk, chunkIndex: at, score: scores.get(at) ?? 0 }))
+    const [first, ...rest] = scored.sort(compareRank).slice(0, candidatesMax)
+    firsts.push(first!)
+    others.push(...rest)
+  }
+  const matches = others.filter(({ score }) => score > 0)
+  const hasMatch = firsts.some(({ score }) => score > 0)
+  const rest = hasMatch ? matches : others
+  return [...firsts.sort(compareRank), ...rest.sort(compareRank)]
+    .slice(0, candidatesMax)
+    .map(({ chunk }) => chunk)
+}
+
+/** Better scores first, then what comes earlier in its file. */
+function compareRank(left: ChunkCandidate, right: ChunkCandidate): number {
+  return right.score - left.score || left.chunkIndex - right.chunkIndex
+}

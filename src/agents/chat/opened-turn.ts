@@ -1,0 +1,78 @@
+import type { Caller } from '../../access/caller.ts'
+import { abortWith } from '../../base/deadline.ts'
+import type { MessagePair, TurnEvent } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import { WbError } from '../../contract/errors.ts'
+import { ProviderFailure } from '../../models/provider/provider-failure.ts'
+import type { AgentTurn } from './agent-turn.ts'
+
+/** A prepared turn that has not started yet. */
+export interface OpenedTurn {
+  readonly turn: AgentTurn
+  /** @throws llm_credential_missing */
+  readonly check: () => Promise<unknown>
+}
+
+/** Yields the events of a turn. If it could not be opened, yields the error as the only event. */
+export async function* turnEventsOf(
+  opened: WbError | OpenedTurn,
+): AsyncGenerator<TurnEvent, void, undefined> {
+  const turn =
+    opened instanceof WbError ? opened : await opened.check().then(() => opened.turn, requireModelError)
+  if (turn instanceof WbError) return yield streamError(turn)
+  try {
+    yield* turn.events()
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    yield streamError(error)
+  }
+}
+
+function streamError({ code, message, status, hint }: WbError): TurnEvent {
+  return { event: 'stream-error', data: { code, message, status, hint } }
+}
+
+/** Returns an error that prevents the model call; rethrows all others. @see docs/agents.md#over-http */
+export function requireModelError(error: unknown): WbError {
+  if (error instanceof WbError && error.code.startsWith('llm_') && error.status !== 404) return error
+  throw error
+}
+
+/** Ignores a failure of the provider, because the turn meets it again and ends with it as its answer. */
+export function ignoreProviderFailure(error: unknown): void {
+  if (!(error instanceof ProviderFailure)) throw error
+}
+
+/** Runs a turn without reading its events, and returns its messages. An interrupted turn has a partial answer. */
+export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSignal): Promise<MessagePair> {
+  await check()
+  const said = new Map<string, Message>()
+  for await (const { event, data } of turn.events()) said.set(event, data as Message)
+  const assistant = said.get('done') ?? said.get('error') ?? turn.left
+  if (assistant) return { user: said.get('user-message')!, assistant }
+  signal.throwIfAborted()
+  throw new Error('a turn ended without an answer')
+}
+
+/** Runs work whose signal fires when the caller disconnects or the runtime drains. @throws the abort reason when the caller disconnects */
+export async function untilCallerLeaves<T>(
+  caller: Pick<Caller, 'signal' | 'onDrain'>,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const { signal: gone } = caller
+  const leave = new AbortController()
+  const letGo = abortWith(leave, gone)
+  const callOff = caller.onDrain(() => leave.abort(drainingError()))
+  try {
+    const result = await work(leave.signal)
+    gone.throwIfAborted()
+    return result
+  } finally {
+    callOff()
+    letGo()
+  }
+}
+
+export function drainingError(): WbError {
+  return new WbError('draining', 'the runtime is shutting down')
+}

@@ -1,0 +1,173 @@
+import type { ImageInput } from '../../contract/images.ts'
+import type { ChatMessage, ToolSpec } from '../../models/chat/completion.ts'
+import { bytesPerToken, estimateTokens } from '../estimate-tokens.ts'
+import { truncateText as cutText } from '../tools/tool-result.ts'
+import type { AnsweringModel } from './answering-model.ts'
+import { withoutImages } from './image-notes.ts'
+
+/** Parts of a model request before they are fitted into the context window. */
+export interface RequestDraft {
+  /** System prompt; never shortened. */
+  readonly system: string
+  /** Earlier turns, oldest first. */
+  readonly history: readonly ChatMessage[]
+  /** Question of the user; never shortened. */
+  readonly question: string
+  /** Images of the question; never left out. */
+  readonly images?: readonly ImageInput[]
+  /** Tool calls and results of this turn. */
+  readonly exchanges: readonly ChatMessage[]
+  /** Reasoning of the exchanges is sent back. */
+  readonly wantsReasoning?: boolean
+  readonly tools: readonly ToolSpec[]
+}
+
+/** Messages that fit into the context window, and the number of parts that were removed. */
+export interface FittedRequest {
+  readonly messages: ChatMessage[]
+  /** Number of omitted messages of earlier turns. */
+  readonly dropped: number
+  /** Number of shortened tool results of this turn. */
+  readonly cut: number
+}
+
+const tokensPerMessage = 8
+/** Estimated tokens of an image, as for a photo of one megapixel. @see docs/agents.md#images */
+export const tokensPerImage = 1_100
+/** Minimum length of a shortened tool result. */
+const resultCharsMin = 400
+/** Minimum and maximum tokens for the passages of one search. */
+const passageTokens = { min: 512, max: 8_000 }
+const cutMark = '\n[cut: the rest does not fit]'
+
+/** Returns the tokens that passages of one search may take: a third of the prompt. */
+export function passageTokensFor({
+  contextTokens,
+  maxTokens,
+}: Pick<AnsweringModel, 'contextTokens' | 'maxTokens'>): number {
+  const third = Math.floor((contextTokens - maxTokens) / 3)
+  return Math.min(passageTokens.max, Math.max(passageTokens.min, third))
+}
+
+/**
+ * Returns the tokens that the text of attachments may take: as many as passages, or half
+ * of them if knowledge bases are also searched. Fewer for a small context window.
+ *
+ * @param left  tokens of the prompt without tools and question
+ */
+export function attachmentTokensFor({
+  passageTokens,
+  isShared,
+  left,
+}: {
+  passageTokens: number
+  isShared: boolean
+  left: number
+}): number {
+  const share = isShared ? Math.floor(passageTokens / 2) : passageTokens
+  return Math.max(0, Math.min(share, Math.floor(left / 3)))
+}
+
+/**
+ * Returns the tokens that earlier turns may take. An agent with tools sends them again after each tool call, so they get
+ * a third of the prompt; without tools, half.
+ */
+export function historyTokensFor(promptTokens: number, hasTools: boolean): number {
+  return Math.max(0, Math.floor(promptTokens / (hasTools ? 3 : 2)))
+}
+
+/**
+ * Makes a draft fit. Tool results of earlier turns are shortened first, the oldest first; then whole turns are left out,
+ * the oldest first; then tool results of this turn are shortened. The question stays whole, even if it does not fit alone.
+ *
+ * @param budgetTokens  maximum length of the prompt
+ */
+export function fitToBudget(draft: RequestDraft, budgetTokens: number): FittedRequest {
+  const { system, question, images = [], tools } = draft
+  const fixed: ChatMessage[] = [
+    { role: 'system', content: system },
+    { role: 'user', content: question, ...(images.length > 0 && { images }) },
+  ]
+  const spent = countTokens(fixed) + estimateTokens(JSON.stringify(tools)) + providerTokensOf(draft)
+  const { exchanges, cut } = shortenResults(draft.exchanges, budgetTokens - spent)
+  const left = budgetTokens - spent - countTokens(exchanges)
+  const history = newestTurnsWithin(
+    draft.history,
+    Math.min(left, historyTokensFor(budgetTokens, tools.length > 0)),
+  )
+  const dropped = draft.history.length - history.length
+  return { messages: [fixed[0]!, ...history, fixed[1]!, ...exchanges], dropped, cut }
+}
+
+/**
+ * Returns the newest whole turns that fit a bound. Their tool results are shortened as far as necessary, and a question
+ * whose images do not fit is kept without them.
+ */
+function newestTurnsWithin(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
+  const kept: ChatMessage[] = []
+  let turn: ChatMessage[] = []
+  let spent = 0
+  for (const whole of messages.toReversed()) {
+    const isWithin = spent + minimumTokens([whole]) <= tokens
+    const message = isWithin ? whole : withoutImages(whole)
+    spent += minimumTokens([message])
+    if (spent > tokens) break
+    turn.unshift(message)
+    if (message.role !== 'user') continue
+    kept.unshift(...turn)
+    turn = []
+  }
+  return shortenResults(kept, tokens).exchanges
+}
+
+/** Returns the tokens of messages whose tool results are as short as they can be. */
+export function minimumTokens(messages: readonly ChatMessage[]): number {
+  return countTokens(
+    messages.map(message => (message.role === 'tool' ? shortenResult(message, Infinity) : message)),
+  )
+}
+
+/** Shortens tool results, the oldest first, until messages fit a bound or no result can be shorter. */
+function shortenResults(
+  messages: readonly ChatMessage[],
+  tokens: number,
+): { exchanges: ChatMessage[]; cut: number } {
+  let excess = countTokens(messages) - tokens
+  let cut = 0
+  const exchanges = messages.map(message => {
+    if (message.role !== 'tool' || excess <= 0) return message
+    const shorter = shortenResult(message, excess * bytesPerToken)
+    if (shorter !== message) cut += 1
+    excess -= countTokens([message]) - countTokens([shorter])
+    return shorter
+  })
+  return { exchanges, cut }
+}
+
+/** Shortens a tool result by some characters. Its beginning and its last line stay: the last line ends the data. */
+function shortenResult<M extends ChatMessage & { role: 'tool' }>(message: M, excess: number): M {
+  const { content } = message
+  const end = content.slice(content.lastIndexOf('\n'))
+  const chars = Math.max(resultCharsMin, content.length - excess - cutMark.length)
+  const shorter = cutText(content, chars - end.length) + cutMark + end
+  return shorter.length < content.length ? { ...message, content: shorter } : message
+}
+
+/** Returns the tokens of the fields that the provider gets back with the answers of the turn. */
+function providerTokensOf({ exchanges, wantsReasoning = false }: RequestDraft): number {
+  return exchanges.reduce((sum, message) => {
+    if (message.role !== 'assistant' || !message.providerFields) return sum
+    const { reasoning = '', ...others } = message.providerFields
+    return sum + estimateTokens(JSON.stringify(others)) + (wantsReasoning ? estimateTokens(reasoning) : 0)
+  }, 0)
+}
+
+/** Returns the number of tokens of messages, without the fields of providers. */
+export function countTokens(messages: readonly ChatMessage[]): number {
+  return messages.reduce((sum, message) => {
+    const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''
+    const images = message.role === 'user' ? (message.images?.length ?? 0) : 0
+    const text = estimateTokens(message.content ?? '') + estimateTokens(calls)
+    return sum + tokensPerMessage + text + tokensPerImage * images
+  }, 0)
+}

@@ -1,0 +1,132 @@
+import { WbError } from '../../contract/errors.ts'
+import type { RowStore, Write } from '../../storage/rows.ts'
+import {
+  type ConversationRow,
+  type MessageRow,
+  type MessageVersionRow,
+  tables,
+} from '../../storage/tables.ts'
+import { conversationNotFound, messageNotFound } from '../not-found.ts'
+import {
+  type CurrentVersion,
+  readCurrentVersion,
+  type StoredConversationKey,
+  versionCharsMax,
+  versionMessagesMax,
+} from './current-version.ts'
+
+const attemptsMax = 8
+
+/** A version of a question that takes the place of the current one. */
+export interface Successor {
+  readonly questionId: string
+  /** Message of the user that the version begins with. */
+  readonly versionId: string
+  /** Last message of the version, stored in the same unit. */
+  readonly answer?: MessageRow
+}
+
+/**
+ * Puts a version of a question into the conversation with all messages that followed it, and keeps the messages that it
+ * replaces as a version. Both happen in one unit.
+ *
+ * @throws conversation_not_found
+ * @throws chat_message_not_found  no version of the question is in the conversation, or the version does not exist
+ * @throws validation_error        too many messages follow the question
+ * @throws conflict                the conversation kept changing
+ */
+export async function switchVersion(
+  rows: RowStore,
+  place: StoredConversationKey,
+  successor: Successor,
+): Promise<void> {
+  const { workspaceId, conversationId } = place
+  const { questionId, versionId, answer } = successor
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const conversation = await rows.get(tables.conversations, [workspaceId, conversationId])
+    if (!conversation) throw conversationNotFound(conversationId)
+    const current = await readCurrentVersion(rows, place, questionId)
+    // It can be selected before its answer is complete.
+    const isCurrent = current.rows[0].messageId === versionId
+    if (isCurrent && !answer) return
+    const restored = isCurrent ? [] : await readVersionRows(rows, place, versionId)
+    const row = isCurrent
+      ? { ...conversation.row, lastActivityAt: answer!.messageTs }
+      : conversationAfterSwitch(conversation.row, current, restored, answer)
+    const outcome = await rows.atomic([
+      { op: 'replace', table: tables.conversations, row, version: conversation.version },
+      ...(isCurrent ? [] : current.rows.flatMap(row => storeVersionWrites(row, current, conversation.row))),
+      ...restored.flatMap(restoreWrites),
+      ...(answer ? [{ op: 'insert', table: tables.messages, row: answer } as const] : []),
+    ])
+    if (outcome.ok) return
+  }
+  throw new WbError('conflict', 'the conversation keeps changing; nothing was written')
+}
+
+/**
+ * Reads the messages of a version that is not in the conversation.
+ *
+ * @throws chat_message_not_found  there is no such version
+ * @throws validation_error        it has too many messages
+ */
+async function readVersionRows(
+  rows: RowStore,
+  { workspaceId, conversationId }: StoredConversationKey,
+  versionId: string,
+): Promise<MessageVersionRow[]> {
+  const stored = await rows.list(tables.messageVersions, {
+    index: 'byVersion',
+    prefix: [workspaceId, conversationId, versionId],
+    limit: versionMessagesMax + 1,
+    charsMax: versionCharsMax,
+  })
+  if (stored[0]?.row.messageId !== versionId) throw messageNotFound(versionId)
+  const chars = stored.reduce((sum, message) => sum + message.chars, 0)
+  if (stored.length > versionMessagesMax || chars > versionCharsMax)
+    throw new WbError('validation_error', 'the version has too many messages')
+  return stored.map(({ row }) => row)
+}
+
+/** Returns the conversation after the exchange. Text that was read before the question still counts as read. */
+function conversationAfterSwitch(
+  conversation: ConversationRow,
+  { rows: [question] }: CurrentVersion,
+  [first]: readonly MessageVersionRow[],
+  answer: MessageRow | undefined,
+): ConversationRow {
+  const { untrustedSince } = conversation
+  const isEarlier = Boolean(untrustedSince && untrustedSince < question.messageTs)
+  return {
+    ...conversation,
+    untrustedSince: isEarlier ? untrustedSince : (first!.untrustedSince ?? null),
+    ...(answer && { lastActivityAt: answer.messageTs }),
+  }
+}
+
+function storeVersionWrites(
+  row: MessageRow,
+  { questionId, rows: [question] }: CurrentVersion,
+  { untrustedSince }: ConversationRow,
+): Write[] {
+  const { workspaceId, conversationId, messageId } = row
+  const isFirst = row === question
+  const kept: MessageVersionRow = {
+    ...row,
+    versionId: question.messageId,
+    ...(isFirst && { questionId }),
+    ...(isFirst && untrustedSince && untrustedSince >= question.messageTs && { untrustedSince }),
+  }
+  return [
+    { op: 'delete', table: tables.messages, key: [workspaceId, conversationId, messageId] },
+    { op: 'insert', table: tables.messageVersions, row: kept },
+  ]
+}
+
+function restoreWrites({ versionId: _, untrustedSince: __, ...row }: MessageVersionRow): Write[] {
+  const { workspaceId, conversationId, messageId } = row
+  return [
+    { op: 'delete', table: tables.messageVersions, key: [workspaceId, conversationId, messageId] },
+    { op: 'insert', table: tables.messages, row },
+  ]
+}

@@ -1,0 +1,58 @@
+import type { ColumnValue, RowStore } from '../storage/rows.ts'
+import { type ConversationRow, tables } from '../storage/tables.ts'
+import { isVisible } from './visible-message.ts'
+
+/** Messages that are read at once. */
+const batch = { limit: 100, charsMax: 200_000 }
+/** Maximum length of the messages that one search reads, as JSON, before it ends with the current conversation. */
+const searchCharsMax = 8_000_000
+
+/** A search for conversations that contain all words: in their titles, questions and answers. */
+export class ConversationSearch {
+  readonly #words: readonly string[]
+  #charsLeft = searchCharsMax
+
+  constructor(
+    private readonly rows: Pick<RowStore, 'list'>,
+    search: string,
+  ) {
+    this.#words = folded(search).split(/\s+/).filter(Boolean)
+  }
+
+  /** Equal for searches with equal results. */
+  get identity(): string {
+    return this.#words.join(' ')
+  }
+
+  /** True if the search has read as many messages as it may. */
+  get isSpent(): boolean {
+    return this.#charsLeft <= 0
+  }
+
+  /** Returns true if a conversation contains all words. Reads its messages if the title does not. */
+  async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
+    let missing = withoutWordsOf(title, this.#words)
+    let after: ColumnValue[] | undefined
+    while (missing.length > 0) {
+      const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
+      const found = await this.rows.list(tables.messages, { ...list, after, ...batch })
+      for (const { row, chars } of found) {
+        this.#charsLeft -= chars
+        if (row.role !== 'system' && isVisible(row)) missing = withoutWordsOf(row.content, missing)
+      }
+      const last = found.at(-1)
+      if (!last) return false
+      after = [last.row.messageTs, last.row.messageId]
+    }
+    return true
+  }
+}
+
+function withoutWordsOf(text: string | null, words: readonly string[]): readonly string[] {
+  const content = folded(text ?? '')
+  return words.filter(word => !content.includes(word))
+}
+
+function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}

@@ -1,0 +1,138 @@
+import type { z } from 'zod'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { BodyTooLong, readBody } from '../../base/read-body.ts'
+import type { Config } from '../../config/schema.ts'
+import { endpointRefusalIn } from '../../models/endpoint-guard.ts'
+import { createExecutableTool } from './executable-tool.ts'
+import { fetchTool } from './own-tools.ts'
+import type { Tool, ToolContext } from './tool.ts'
+import { previewText, ToolError } from './tool-result.ts'
+
+type FetchSettings = Config['chat']['tools']['fetch']
+type FetchArguments = z.output<typeof fetchTool.input>
+
+export interface FetchParts {
+  readonly clock: Clock
+  /** Connects to public addresses, and to private ones that the operator allowed. Follows no redirect. */
+  readonly fetch: typeof fetch
+  readonly settings: FetchSettings
+}
+
+const headersMax = 32
+const addressChars = 2_000
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const headerValue = /^[\t\x20-\x7e]*$/
+/**
+ * Headers that a model must not set: credentials, origin of the request, and framing. Requests that need a
+ * key belong to a tool server, for which the operator can configure one.
+ */
+const ownHeaders =
+  /^(?:host|cookie2?|authorization|x-api-key|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-encoding|accept-encoding|forwarded|via|origin|referer|(?:proxy|sec|x-forwarded|x-real)-.*)$/i
+const readable = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
+
+/**
+ * Opens the tool that reads a page or calls an HTTP API. Sends no credential of the runtime.
+ *
+ * @see docs/agents.md#tools, docs/security.md#rule-14
+ */
+export function openFetchTool(parts: FetchParts): Tool {
+  return createExecutableTool(fetchTool, (args, context) => fetchPage(parts, args, context), {
+    readsUntrusted: true,
+  })
+}
+
+async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolContext): Promise<string> {
+  const { clock, settings } = parts
+  const url = new URL(args.url)
+  if (url.username || url.password) throw new ToolError('url: must not hold user information')
+  if (args.method === 'GET' && args.body !== undefined) throw new ToolError('body: goes with POST only')
+  refuseHeaders(Object.entries(args.headers ?? {}))
+  try {
+    return await withTimeout(
+      clock,
+      settings.timeoutMs,
+      signal => exchange(parts, url, args, signal),
+      context.signal,
+    )
+  } catch (error) {
+    throw toModelError(error, url, settings, context)
+  }
+}
+
+async function exchange(
+  { fetch, settings }: FetchParts,
+  url: URL,
+  { method, headers, body }: FetchArguments,
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await fetch(url, {
+    method,
+    headers: { accept: 'text/*, application/json, application/xml', 'user-agent': 'workbase', ...headers },
+    ...(body === undefined ? {} : { body }),
+    redirect: 'manual',
+    signal,
+  })
+  const type = answer.headers.get('content-type') ?? ''
+  const refusal = redirection(answer, url) ?? unreadable(answer, type)
+  if (refusal) {
+    await answer.body?.cancel()
+    throw refusal
+  }
+  const text = decoded(await readBody(answer.body, settings.maxResponseBytes), type)
+  if (!answer.ok) throw new ToolError(`status ${answer.status}\n\n${text}`)
+  return text === '' ? `Status ${answer.status}, and no text.` : text
+}
+
+function redirection({ status, headers }: Response, url: URL): ToolError | undefined {
+  const location = headers.get('location')
+  if (status < 300 || status >= 400 || location === null) return undefined
+  const target = URL.canParse(location, url.href) ? new URL(location, url).href : location
+  return new ToolError(
+    `${url.host} redirects to ${previewText(target, addressChars)}; call that one if it is meant`,
+  )
+}
+
+function unreadable({ status, ok, body }: Response, type: string): ToolError | undefined {
+  const essence = type.split(';', 1)[0]!.trim().toLowerCase()
+  if (readable.test(essence) || (ok && body === null)) return undefined
+  if (!ok) return new ToolError(`status ${status}`)
+  return new ToolError(
+    `the answer is ${essence === '' ? 'of no type' : previewText(essence, 100)}; only text, JSON and XML are read`,
+  )
+}
+
+function decoded(bytes: Uint8Array, type: string): string {
+  const charset = /;\s*charset="?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return new TextDecoder().decode(bytes)
+  }
+}
+
+function refuseHeaders(headers: readonly [string, string][]): void {
+  if (headers.length > headersMax) throw new ToolError(`headers: must be at most ${headersMax}`)
+  for (const [name, value] of headers) {
+    if (!headerName.test(name) || !headerValue.test(value))
+      throw new ToolError(`headers: ${previewText(name, 100)} is not a valid header`)
+    if (ownHeaders.test(name)) throw new ToolError(`headers: ${name} may not be set`)
+  }
+}
+
+/** Converts a failure to an error for the model, without internal addresses. */
+function toModelError(
+  error: unknown,
+  { host }: URL,
+  settings: FetchSettings,
+  { signal }: ToolContext,
+): unknown {
+  if (error instanceof ToolError) return error
+  if (error instanceof TimedOut)
+    return new ToolError(`${host} did not answer within ${settings.timeoutMs} ms`)
+  if (error instanceof BodyTooLong)
+    return new ToolError(`${host} answers with more than ${settings.maxResponseBytes} bytes`)
+  const refusal = endpointRefusalIn(error)
+  if (refusal) return new ToolError(refusal.message)
+  return signal.aborted ? error : new ToolError(`${host} cannot be reached`)
+}

@@ -1,0 +1,216 @@
+import { LRUCache } from 'lru-cache'
+import pMap from 'p-map'
+import type { AuthContext } from '../../access/subject.ts'
+import type { Clock } from '../../base/clock.ts'
+import { withTimeout } from '../../base/deadline.ts'
+import type { Log } from '../../base/log.ts'
+import { type McpAnswer, type McpCall, McpFailure, type McpTool } from '../../models/mcp/client.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type McpServerRow, tables } from '../../storage/tables.ts'
+import { createOffer, type McpOffer, type OfferedTool, reviewedTool } from '../../workspaces/mcp-offer.ts'
+import { acceptFirstOffer } from '../../workspaces/mcp-review.ts'
+import type { CallableServer, McpSignIns } from '../../workspaces/mcp-sign-ins.ts'
+import { createMcpTool, listTimeoutMs } from './mcp-tool.ts'
+import type { Tool } from './tool.ts'
+import { ToolError } from './tool-result.ts'
+
+/** Requests the tools of a server. Rejects if the server cannot be reached. */
+export type ListRemoteTools = (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
+
+/**
+ * Calls a tool of a server.
+ *
+ * @throws McpFailure
+ */
+export type CallRemoteTool = (
+  server: CallableServer,
+  call: McpCall,
+  signal: AbortSignal,
+) => Promise<McpAnswer>
+
+/** Tools that a caller can use, and servers that the caller has to sign in to first. */
+export interface ToolOffer {
+  readonly tools: readonly Tool[]
+  readonly signInTo: readonly McpServerRow[]
+}
+
+export interface RemoteToolsParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly listTools: ListRemoteTools
+  readonly callTool: CallRemoteTool
+  readonly signIns: Pick<McpSignIns, 'callable' | 'signInOf'>
+  /** Time for which a server's list of tools is cached, in milliseconds; 0 disables the cache. */
+  readonly ttlMs: number
+}
+
+const serversMax = 200
+const concurrentServersMax = 8
+/** Maximum time for a whole list. After it, no further servers are requested. */
+const listWithinMs = 10_000
+/** Maximum total size of all cached lists, and of one returned list, in UTF-16 units. */
+const charsRemembered = 64_000_000
+const charsListed = 16_000_000
+
+/**
+ * Tools of the MCP servers that workspaces registered.
+ *
+ * @see docs/tool-servers.md
+ */
+export class RemoteTools {
+  readonly #parts: RemoteToolsParts
+  /**
+   * Cached lists. The key contains the last change of the server's row, so that a change by any process
+   * invalidates the entry.
+   */
+  readonly #known: LRUCache<string, McpOffer>
+  /** Requests in progress, by the same key. */
+  readonly #pendingOffers = new Map<string, Promise<McpOffer>>()
+
+  constructor(parts: RemoteToolsParts) {
+    this.#parts = parts
+    const perf = { now: () => parts.clock.now() }
+    this.#known = new LRUCache({
+      maxSize: charsRemembered,
+      sizeCalculation: ({ chars }, key) => chars + key.length,
+      ttl: parts.ttlMs,
+      ttlResolution: 0,
+      perf,
+    })
+  }
+
+  /**
+   * Returns the tools of the enabled servers of a workspace, in order of server ID. Includes only tools that
+   * were reviewed and have not changed since. A server that fails is logged and offers none. The first list
+   * of a server is accepted without a review.
+   *
+   * @param auth  caller, whose access token is sent to servers that require sign-in
+   * @param only  IDs of the servers to request; all by default
+   */
+  async list(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
+    const found = await this.#parts.rows.list(tables.mcpServers, {
+      index: 'byWorkspace',
+      prefix: [workspaceId],
+      limit: serversMax,
+    })
+    const servers = found
+      .map(({ row }) => row)
+      .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
+    let chars = 0
+    const signInTo: McpServerRow[] = []
+    const tools = (await this.#offers(servers, auth)).flatMap(({ server, offer }) => {
+      if (offer === undefined) signInTo.push(server)
+      chars += offer?.chars ?? 0
+      return offer === undefined || chars > charsListed ? [] : this.#toolsOf(server, auth, offer)
+    })
+    return { tools, signInTo }
+  }
+
+  /** Requests a few servers at once, because each response is read into memory. */
+  async #offers(servers: readonly McpServerRow[], auth: AuthContext) {
+    const until = this.#parts.clock.now() + listWithinMs
+    const answers = await pMap(servers, server => this.#offerOf(server, auth, until), {
+      concurrency: concurrentServersMax,
+    })
+    return answers.filter(one => one !== undefined)
+  }
+
+  /**
+   * Returns the offer of a server, which is undefined if the caller has to sign in first; undefined after a
+   * failure.
+   */
+  async #offerOf(
+    server: McpServerRow,
+    auth: AuthContext,
+    until: number,
+  ): Promise<{ server: McpServerRow; offer: McpOffer | undefined } | undefined> {
+    const { rows, log, signIns } = this.#parts
+    const { workspaceId, mcpServerId } = server
+    try {
+      const signIn = await signIns.signInOf(server, auth)
+      if (signIn === undefined) return { server, offer: undefined }
+      const offer = await this.#offer(server, auth, signIn, until)
+      if (server.reviewedTools !== null) return { server, offer }
+      const pinned = await acceptFirstOffer(rows, server, offer)
+      log.info(
+        { workspaceId, mcpServerId },
+        'an MCP server answered for the first time: its tools are accepted',
+      )
+      return pinned && { server: pinned, offer }
+    } catch (error) {
+      if (error instanceof McpFailure && error.code === 'sign_in_required')
+        return { server, offer: undefined }
+      log.warn({ workspaceId, mcpServerId, error }, 'an MCP server did not list its tools')
+      return undefined
+    }
+  }
+
+  /**
+   * @param signIn  sign-in of the caller, because a server can offer different tools to each caller; null
+   * without sign-in
+   */
+  async #offer(
+    server: McpServerRow,
+    auth: AuthContext,
+    signIn: string | null,
+    until: number,
+  ): Promise<McpOffer> {
+    const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
+    const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef, signIn])
+    const known = this.#known.get(key)
+    if (known) return known
+    if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
+    if (this.#parts.ttlMs === 0) return this.#requestOffer(server, auth)
+    const pending =
+      this.#pendingOffers.get(key) ??
+      this.#requestOffer(server, auth).finally(() => this.#pendingOffers.delete(key))
+    this.#pendingOffers.set(key, pending)
+    const offer = await pending
+    this.#known.set(key, offer)
+    return offer
+  }
+
+  /** Requests the tools of a server, within the time limit. */
+  async #requestOffer(server: McpServerRow, auth: AuthContext): Promise<McpOffer> {
+    const { clock, listTools, signIns } = this.#parts
+    const callable = signIns.callable(server, auth)
+    return createOffer(await withTimeout(clock, listTimeoutMs, signal => listTools(callable, signal)))
+  }
+
+  /** Returns the tools that the server's row allows and that are unchanged since their review. */
+  #toolsOf(server: McpServerRow, auth: AuthContext, { tools }: McpOffer): Tool[] {
+    const { mcpServerId: id, label } = server
+    return tools
+      .filter(tool => isOffered(server, tool))
+      .map(tool =>
+        createMcpTool({ id, label, isRegistered: true }, tool, (call, signal) =>
+          this.#call(server, auth, tool, call, signal),
+        ),
+      )
+  }
+
+  /**
+   * Calls a tool. Reads the server's row again, so that changes since the list apply. The credential is
+   * resolved for this call.
+   *
+   * @throws ToolError, McpFailure
+   */
+  async #call(
+    { workspaceId, mcpServerId, url }: McpServerRow,
+    auth: AuthContext,
+    tool: OfferedTool,
+    call: McpCall,
+    signal: AbortSignal,
+  ): Promise<McpAnswer> {
+    const now = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
+    if (!now?.enabled || now.url !== url || !isOffered(now, tool))
+      throw new ToolError(`the tool ${tool.name} is not offered any more`)
+    return this.#parts.callTool(this.#parts.signIns.callable(now, auth), call, signal)
+  }
+}
+
+function isOffered({ allowedTools, reviewedTools }: McpServerRow, { name, hash }: OfferedTool): boolean {
+  const isAllowed = allowedTools?.includes(name) ?? true
+  return isAllowed && reviewedTools !== null && reviewedTool(reviewedTools, name)?.hash === hash
+}

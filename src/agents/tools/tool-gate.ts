@@ -1,0 +1,139 @@
+import type { AuditTrail } from '../../access/audit-trail.ts'
+import { decideAccess } from '../../access/authorize.ts'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { excessOfJson } from '../../base/json-bounds.ts'
+import type { Log } from '../../base/log.ts'
+import type { ToolCall } from '../../contract/chat.ts'
+import { externalToolAccess } from '../../contract/tool-access.ts'
+import type { Tool, ToolContext, ToolResult } from './tool.ts'
+import { boundResult, failureResult, previewText, ToolError } from './tool-result.ts'
+
+/**
+ * Maximum time for a call.
+ *
+ * @see docs/agents.md#which-tools-may-run
+ */
+const callTimeoutMs = 30_000
+/** Maximum length of an unknown tool name that is repeated to the model. */
+const nameCharsMax = 200
+
+/** Properties of all calls in a turn. */
+export interface ToolTurn {
+  readonly agentId: string
+  readonly context: ToolContext
+}
+
+export interface ToolGateParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly audit: Pick<AuditTrail, 'note'>
+}
+
+/**
+ * Runs tool calls of models, if the agent and the caller permit them.
+ *
+ * All calls are audited except successful calls of built-in tools, which only read.
+ *
+ * @see docs/requirements.md#S5.5-28, docs/agents.md#which-tools-may-run
+ */
+export class ToolGate {
+  constructor(private readonly parts: ToolGateParts) {}
+
+  /**
+   * Runs one call. Every outcome is a result for the model; it never throws.
+   *
+   * @param tool  tool of the call; undefined if the agent has none with that name
+   */
+  async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
+    const result = tool ? await this.#permitted(tool, call, turn) : unknownToolResult(call)
+    const shown = { ...result, content: boundResult(result.content) }
+    if (tool?.source !== 'builtin' || shown.outcome !== 'success') this.#note(call, tool, turn, shown)
+    return shown
+  }
+
+  /** Returns the result of a call that a rule of the agent or an approver refused. */
+  refuse(call: ToolCall, tool: Tool, turn: ToolTurn, reason: string): ToolResult {
+    const result = deniedResult(call, reason)
+    this.#note(call, tool, turn, result)
+    return result
+  }
+
+  async #permitted(tool: Tool, call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
+    const { caller, workspaceId } = turn.context
+    const demand = { rule: externalToolAccess, workspaceId }
+    if (tool.isExternal && !decideAccess(demand, caller).allow)
+      return deniedResult(call, 'missing tools:invoke scope')
+    try {
+      return await this.#called(tool, argumentsOf(call), turn)
+    } catch (error) {
+      return this.#failed(tool, error, turn)
+    }
+  }
+
+  #called(tool: Tool, args: Record<string, unknown>, { context }: ToolTurn): Promise<ToolResult> {
+    const work = (signal: AbortSignal) => tool.call(args, { ...context, signal })
+    return withTimeout(this.parts.clock, callTimeoutMs, work, context.signal)
+  }
+
+  #failed(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
+    if (error instanceof ToolError) return failureResult(error.message)
+    if (error instanceof TimedOut)
+      return failureResult(`the tool gave no result within the limit of ${callTimeoutMs / 1_000} s`)
+    if (context.signal.aborted) return failureResult('the request was cancelled')
+    const { workspaceId } = context
+    this.parts.log.error({ workspaceId, agentId, tool: tool.id, error }, 'a tool failed')
+    return failureResult('the tool failed')
+  }
+
+  #note(call: ToolCall, tool: Tool | undefined, { agentId, context }: ToolTurn, result: ToolResult): void {
+    const { outcome, reason } = result
+    this.parts.audit.note(context.caller, {
+      action: 'tool.invoke',
+      outcome,
+      workspaceId: context.workspaceId,
+      details: {
+        agentId,
+        toolName: call.name,
+        ...(tool && { source: tool.source }),
+        ...(tool?.serverId && { mcpServerId: tool.serverId }),
+        ...(reason && { reason }),
+      },
+    })
+  }
+}
+
+function unknownToolResult({ name }: ToolCall): ToolResult {
+  return {
+    content: `Error: the tool ${previewText(name, nameCharsMax)} is not one that this agent may use.`,
+    outcome: 'denied',
+    reason: 'the agent may not use the tool',
+  }
+}
+
+function deniedResult({ name }: ToolCall, reason: string): ToolResult {
+  return {
+    content: `Error: the tool ${previewText(name, nameCharsMax)} is not permitted: ${reason}.`,
+    outcome: 'denied',
+    reason,
+  }
+}
+
+/** @throws ToolError  the arguments are no JSON object, or nested too deeply */
+function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
+  if (text.trim() === '') return {}
+  const excess = excessOfJson(Buffer.from(text))
+  if (excess) throw new ToolError(`the arguments are ${excess}`)
+  const value = parsed(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ToolError('the arguments are not a JSON object')
+  return value as Record<string, unknown>
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ToolError('the arguments are not JSON')
+  }
+}

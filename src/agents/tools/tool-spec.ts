@@ -1,0 +1,13 @@
+import { ofServer } from '../../contract/tool-ids.ts'
+import type { ToolSpec } from '../../models/chat/completion.ts'
+import type { Tool } from './tool.ts'
+
+/**
+ * Returns the description of a tool for a model. The alias of a server's tool begins with the label of the
+ * server: `issues_search`.
+ */
+export function toToolSpec({ id, description, inputSchema, serverLabel }: Tool): ToolSpec {
+  const spec = { name: id, description, parameters: inputSchema }
+  const label = serverLabel?.replace(/[^a-zA-Z0-9]+/g, '_').replace(/^_|_$/g, '')
+  return label ? { ...spec, alias: `${label}_${ofServer(id)?.tool ?? id}` } : spec
+}

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { discardBody, readBody } from '../../base/read-body.ts'
+import type { ConfigEnvironment } from '../../config/config-environment.ts'
+import type { Config } from '../../config/schema.ts'
+import { resolveEndpointSecret } from '../../models/endpoint.ts'
+import type { Outbound } from '../../models/outbound.ts'
+import { createExecutableTool } from './executable-tool.ts'
+import { webSearchTool } from './own-tools.ts'
+import type { Tool, ToolContext } from './tool.ts'
+import { previewText, ToolError } from './tool-result.ts'
+
+type WebSearchSettings = Config['chat']['tools']['webSearch']
+
+export interface WebSearchParts {
+  readonly clock: Clock
+  readonly outbound: Outbound
+  readonly environment: ConfigEnvironment
+  readonly settings: WebSearchSettings
+}
+
+const endpoint = new URL('https://api.tavily.com/search')
+const answerBytesMax = 2_000_000
+const lineChars = 300
+const summaryChars = 2_000
+
+/**
+ * Fields of the answer that are used.
+ *
+ * @see https://docs.tavily.com/documentation/api-reference/endpoint/search
+ */
+const SearchResponse = z.object({
+  results: z.array(z.object({ title: z.string().catch(''), url: z.string(), content: z.string().catch('') })),
+})
+
+/** Opens the tool that searches the web with the operator's key. */
+export function openWebSearchTool(parts: WebSearchParts, apiKeyRef: string): Tool {
+  const { maxResults } = parts.settings
+  const tool = webSearchTool(maxResults)
+  const search = ({ query, limit = maxResults }: z.output<typeof tool.input>, context: ToolContext) =>
+    searchWeb(parts, apiKeyRef, { query, max_results: limit }, context)
+  return createExecutableTool(tool, search, { readsUntrusted: true })
+}
+
+async function searchWeb(
+  { clock, outbound, environment, settings }: WebSearchParts,
+  apiKeyRef: string,
+  body: { query: string; max_results: number },
+  context: ToolContext,
+): Promise<string> {
+  const failed = (_trouble: string, reason: string) => new ToolError(`the web search ${reason}`)
+  const key = resolveEndpointSecret({ environment, failed }, apiKeyRef, endpoint)
+  const ask = async (signal: AbortSignal) => {
+    const answer = await outbound(endpoint, {
+      method: 'POST',
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'user-agent': 'workbase',
+        authorization: `Bearer ${key}`,
+      },
+      body: JSON.stringify(body),
+      signal,
+    })
+    if (answer.status !== 200) {
+      await discardBody(answer.body)
+      throw new ToolError(`the web search answered with status ${answer.status}`)
+    }
+    return (await readBody(answer.body, answerBytesMax)).toString()
+  }
+  try {
+    return formatResults(await withTimeout(clock, settings.timeoutMs, ask, context.signal), body.max_results)
+  } catch (error) {
+    if (error instanceof ToolError || context.signal.aborted) throw error
+    const reason =
+      error instanceof TimedOut ? `did not answer within ${settings.timeoutMs} ms` : 'cannot be used now'
+    throw new ToolError(`the web search ${reason}`)
+  }
+}
+
+/** @throws SyntaxError, ZodError  the response has another format */
+function formatResults(answer: string, limit: number): string {
+  const { results } = SearchResponse.parse(JSON.parse(answer))
+  if (results.length === 0) return 'Nothing was found.'
+  const entries = results
+    .slice(0, limit)
+    .map(({ title, url, content }, at) =>
+      [
+        `${at + 1}. ${previewText(title, lineChars)}`,
+        previewText(url, summaryChars),
+        previewText(content, summaryChars),
+      ].join('\n'),
+    )
+  return entries.join('\n\n')
+}

@@ -1,0 +1,14 @@
+import type { Message } from '../contract/conversations.ts'
+import type { MessageRow } from '../storage/tables.ts'
+
+/** A message that people can read. */
+type VisibleRow = MessageRow & { role: Message['role'] }
+
+/**
+ * Returns false for tool calls and their results, which are not listed as messages.
+ *
+ * @see docs/agents.md#conversations
+ */
+export function isVisible(row: MessageRow): row is VisibleRow {
+  return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
+}

@@ -1,0 +1,39 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { AuditTrail } from '../access/audit-trail.ts'
+import { type AuthContext, type Subject, verifiedContext } from '../access/subject.ts'
+import type { RequestCredentials, TokenVerifier, VerifiedToken } from './authenticate.ts'
+import { sha256Bytes } from './secret-hash.ts'
+
+const subject: Subject = {
+  id: 'bootstrap',
+  label: 'bootstrap operator',
+  type: 'bootstrap',
+  workspaceScopes: null,
+  scopes: null,
+  role: null,
+  principalId: null,
+  grantSpanMs: null,
+}
+
+/**
+ * Verifies the bootstrap token, which may have any format. Every use is audited.
+ *
+ * @see docs/requirements.md#S5.2-10
+ */
+export class BootstrapVerifier implements TokenVerifier {
+  readonly #digest: Buffer
+  readonly #auth: AuthContext
+
+  constructor(readonly parts: { token: string; mode: 'apiKey' | 'oidc' | 'any'; audit: AuditTrail }) {
+    this.#digest = sha256Bytes(parts.token)
+    this.#auth = verifiedContext(parts.mode, subject)
+  }
+
+  verify(token: string, { requestId }: RequestCredentials): Promise<VerifiedToken> | undefined {
+    // Digests have a fixed length, so the comparison does not reveal the length of the token.
+    if (!timingSafeEqual(sha256Bytes(token), this.#digest)) return undefined
+    const details = { scheme: 'bootstrap' }
+    this.parts.audit.note({ auth: this.#auth, requestId }, { action: 'auth.bootstrap_use', details })
+    return Promise.resolve({ subject, expiresAtSeconds: null })
+  }
+}

@@ -1,0 +1,226 @@
+import type { Caller } from '../../access/caller.ts'
+import { requireWorkspace, workspaceNotFound } from '../../access/require-workspace.ts'
+import { type Clock, timestamp } from '../../base/clock.ts'
+import { newId } from '../../base/id.ts'
+import type { AuditDetails } from '../../contract/audit-record.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ApiKey, ApiKeyCreate, ApiKeyRotate } from '../../contract/keys.ts'
+import type { PageQuery } from '../../contract/page.ts'
+import { changeRow } from '../../storage/change-row.ts'
+import type { Pager, RowPage } from '../../storage/cursor.ts'
+import type { RowStore, Write } from '../../storage/rows.ts'
+import { type ApiKeyRow, tables } from '../../storage/tables.ts'
+import type { Admission } from './admission.ts'
+import { checkGrant, earlierExpiry, expiryAfter, expiryOfNewKey, type KeyGrant } from './grants.ts'
+import { lifetimeMs, principalOfKey, scopesOfKey, toApiKey } from './key-row.ts'
+import { digestToken, type KeyCost, newToken } from './token.ts'
+
+/** A new key and its token, which is returned only once. */
+export interface CreatedKey {
+  readonly plaintext: string
+  readonly key: ApiKey
+}
+
+interface KeyAddress {
+  readonly workspaceId: string
+  readonly keyId: string
+}
+
+interface NewKey extends KeyGrant {
+  readonly workspaceId: string
+  readonly label: string
+  /** Current time in milliseconds since 1970. */
+  readonly now: number
+  readonly expiresAt: string | null
+}
+
+/**
+ * API keys of workspaces.
+ *
+ * @see docs/requirements.md#api-keys, docs/requirements.md#states
+ */
+export class ApiKeys {
+  /** @param parts.tokenKey  secret of the store, used to mark its tokens */
+  constructor(
+    readonly parts: {
+      rows: RowStore
+      pager: Pager
+      clock: Clock
+      admission: Admission
+      tokenKey: string
+      keyCost: KeyCost
+    },
+  ) {}
+
+  /**
+   * Lists the keys of a workspace in order of creation, including revoked ones.
+   *
+   * @throws workspace_not_found
+   * @throws invalid_cursor       when the cursor is not from this list
+   */
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<ApiKey>> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
+    const { items, nextCursor } = await this.parts.pager.page(tables.apiKeys, byWorkspace, query)
+    return { items: items.map(toApiKey), nextCursor }
+  }
+
+  /**
+   * Creates a key. Its token is in the response only, and not stored.
+   *
+   * @throws workspace_not_found
+   * @throws validation_error     when `expiresAt` is not in the future
+   * @throws forbidden            when the key would have more rights than the caller may grant
+   * @throws rate_limited         when too many keys of the workspace are being created
+   * @throws unauthorized         when the caller lost access during the request
+   */
+  async create(
+    workspaceId: string,
+    { label, scopes, principalId = null, expiresAt: request }: ApiKeyCreate,
+    caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
+  ): Promise<CreatedKey> {
+    const { subject } = caller.auth
+    const now = this.parts.clock.now()
+    const expiresAt = expiryOfNewKey(request, now, subject)
+    checkGrant(subject, { scopes, principalId })
+    const { plaintext, row } = await this.#mint({ workspaceId, label, scopes, principalId, now, expiresAt })
+    await caller.reauthorize()
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.workspaces, key: [workspaceId] },
+      insertWrite(row),
+      caller.record(creationDetails(row)),
+    ])
+    if (outcome.ok) return { plaintext, key: toApiKey(row) }
+    throw outcome.at === 0 ? workspaceNotFound(workspaceId) : idCollision()
+  }
+
+  /** @throws workspace_not_found, api_key_not_found */
+  async get(workspaceId: string, keyId: string): Promise<ApiKey> {
+    return toApiKey(await this.#row({ workspaceId, keyId }))
+  }
+
+  /**
+   * Creates a successor of a key with its rights, principal and lifetime, counted from now. The old key
+   * expires after a grace period.
+   *
+   * @throws workspace_not_found
+   * @throws api_key_not_found    when there is no such key, or it is revoked
+   * @throws forbidden            when the successor would have more rights than the caller may grant
+   * @throws rate_limited         when too many keys of the workspace are being created
+   * @throws unauthorized         when the caller lost access during the request
+   */
+  async rotate(
+    path: KeyAddress,
+    { graceSeconds }: ApiKeyRotate,
+    caller: Pick<Caller, 'auth' | 'record' | 'reauthorize'>,
+  ): Promise<CreatedKey & { previous: ApiKey }> {
+    const { subject } = caller.auth
+    const now = this.parts.clock.now()
+    const old = requireActive(await this.#row(path))
+    const grant = { scopes: [...scopesOfKey(old)], principalId: principalOfKey(old) }
+    checkGrant(subject, grant)
+    const expiresAt = expiryAfter(now, [lifetimeMs(old), subject?.grantSpanMs ?? null])
+    const { workspaceId, label } = old
+    const { plaintext, row } = await this.#mint({ workspaceId, label, ...grant, now, expiresAt })
+    await caller.reauthorize()
+    const previous = await this.#change(
+      path,
+      key => ({
+        ...key,
+        spanMs: lifetimeMs(key),
+        expiresAt: earlierExpiry(key.expiresAt, now + graceSeconds * 1_000),
+      }),
+      () => [insertWrite(row), caller.record({ ...creationDetails(row), source: path.keyId })],
+    )
+    return { plaintext, key: toApiKey(row), previous: toApiKey(previous) }
+  }
+
+  /**
+   * Revokes a key permanently. It stays in the list.
+   *
+   * @throws workspace_not_found
+   * @throws api_key_not_found    when there is no such key, or it is already revoked
+   */
+  async revoke(path: KeyAddress, caller: Pick<Caller, 'record'>): Promise<void> {
+    await this.#change(
+      path,
+      key => ({ ...key, revokedAt: timestamp(this.parts.clock) }),
+      ({ keyId, label }) => [caller.record({ keyId, label })],
+    )
+  }
+
+  /**
+   * Creates a token and its row. Computing the digest is as expensive as verifying it, so the request waits
+   * in a queue, and the caller may lose access meanwhile.
+   */
+  async #mint({ now, ...terms }: NewKey): Promise<{ plaintext: string; row: ApiKeyRow }> {
+    const { admission, tokenKey, keyCost } = this.parts
+    const { token, prefix } = newToken(tokenKey)
+    const turn = { queue: 'creations', client: `workspace ${terms.workspaceId}` } as const
+    const digest = await admission.run(turn, () => digestToken(token, keyCost))
+    const row: ApiKeyRow = {
+      ...terms,
+      scopes: [...terms.scopes],
+      keyId: newId(),
+      prefix,
+      digest,
+      createdAt: new Date(now).toISOString(),
+      lastUsedAt: null,
+      revokedAt: null,
+    }
+    return { plaintext: token, row }
+  }
+
+  /** Changes a key that is not revoked, in one transaction with `also`. */
+  async #change(
+    path: KeyAddress,
+    change: (row: ApiKeyRow) => ApiKeyRow,
+    also: (row: ApiKeyRow) => Write[],
+  ): Promise<ApiKeyRow> {
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.apiKeys,
+      [path.workspaceId, path.keyId],
+      row => change(requireActive(row)),
+      also,
+    )
+    if ('absent' in changed) throw await this.#missing(path)
+    if ('refused' in changed) throw idCollision()
+    return changed.row
+  }
+
+  async #row(path: KeyAddress): Promise<ApiKeyRow> {
+    const stored = await this.parts.rows.get(tables.apiKeys, [path.workspaceId, path.keyId])
+    if (!stored) throw await this.#missing(path)
+    return stored.row
+  }
+
+  async #missing({ workspaceId, keyId }: KeyAddress): Promise<WbError> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    return keyNotFound(keyId)
+  }
+}
+
+/** @throws api_key_not_found  when the key is revoked */
+function requireActive(row: ApiKeyRow): ApiKeyRow {
+  if (row.revokedAt !== null) throw keyNotFound(row.keyId)
+  return row
+}
+
+function insertWrite(row: ApiKeyRow): Write {
+  return { op: 'insert', table: tables.apiKeys, row }
+}
+
+/** Returns the audit details of a new key. */
+function creationDetails({ keyId, label, scopes, principalId }: ApiKeyRow): AuditDetails {
+  return { keyId, label, scopes: scopes?.join(), ...(principalId && { principalId }) }
+}
+
+function keyNotFound(keyId: string): WbError {
+  return new WbError('api_key_not_found', `api key '${keyId}' not found`)
+}
+
+/** Returns the error for a duplicate ID. IDs are random, so the cause is a defect. */
+function idCollision(): Error {
+  return new Error('a new key or its record met another one of its name')
+}

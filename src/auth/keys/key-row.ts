@@ -1,0 +1,53 @@
+import type { ApiKey } from '../../contract/keys.ts'
+import { roleOfScopes, type Scope, scopesOfRole } from '../../contract/scopes.ts'
+import type { ApiKeyRow } from '../../storage/tables.ts'
+
+/**
+ * Returns the scopes of a key. Keys from before scopes existed have those of an editor.
+ *
+ * @see docs/requirements.md#S2.3-09
+ */
+export function scopesOfKey({ scopes }: ApiKeyRow): readonly Scope[] {
+  return scopes ?? scopesOfRole.editor
+}
+
+/**
+ * Returns the principal of a key under row-level access.
+ *
+ * @see docs/access.md#what-the-role-does
+ */
+export function principalOfKey({ principalId, keyId }: ApiKeyRow): string {
+  return principalId ?? keyId
+}
+
+/** Returns the lifetime that a key was created with, in milliseconds; null for unlimited. */
+export function lifetimeMs(row: ApiKeyRow): number | null {
+  return row.spanMs !== undefined ? row.spanMs : currentLifetimeMs(row)
+}
+
+/**
+ * Returns the lifetime by the current expiry. It differs from {@link lifetimeMs} for a rotated key in its grace
+ * period, which must not create keys that never expire.
+ */
+export function currentLifetimeMs({ createdAt, expiresAt }: ApiKeyRow): number | null {
+  return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt)
+}
+
+/** Returns a key as the API shows it, without the digest. */
+export function toApiKey(row: ApiKeyRow): ApiKey {
+  const { workspaceId, keyId, prefix, label, createdAt, lastUsedAt, revokedAt, expiresAt } = row
+  const scopes = [...scopesOfKey(row)]
+  return {
+    workspaceId,
+    keyId,
+    prefix,
+    label,
+    role: roleOfScopes(scopes),
+    scopes,
+    principalId: row.principalId ?? null,
+    createdAt,
+    lastUsedAt,
+    revokedAt,
+    expiresAt,
+  }
+}

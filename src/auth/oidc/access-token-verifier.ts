@@ -1,0 +1,188 @@
+import { errors, type JWTVerifyGetKey, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { VerifiedToken } from '../authenticate.ts'
+import { createKeyedHash } from '../secret-hash.ts'
+import { subjectOfClaims } from './claims.ts'
+import { KeySet, type PublishedKeys } from './key-set.ts'
+import type { OidcConfig } from './protocol.ts'
+import type { ProviderFetch } from './provider-fetch.ts'
+import { hasOtherPurpose } from './token-purpose.ts'
+
+/**
+ * Asymmetric algorithms only. With a symmetric one, anyone could sign a token with the public key as the
+ * secret.
+ */
+const algorithms = ['RS', 'PS', 'ES'].flatMap(family => [256, 384, 512].map(bits => `${family}${bits}`))
+algorithms.push('EdDSA', 'Ed25519')
+
+/** Maximum number of cached tokens, and their maximum total length in characters. */
+const cachedTokensMax = 10_000
+const cachedCharsMax = 16_777_216
+
+/** Result of verifying a token with one generation of keys. */
+interface VerifiedAccessToken {
+  readonly keyId: string | undefined
+  readonly generation: number
+  readonly endsAtSeconds: number
+  readonly beginsAtSeconds: number
+  readonly verified: VerifiedToken
+}
+
+/**
+ * Verifies JWTs, and caches the results.
+ *
+ * @see docs/requirements.md#S5.3-07, docs/security.md#rule-11
+ */
+export class AccessTokenVerifier {
+  readonly #keys: KeySet
+  readonly #options: JWTVerifyOptions
+  readonly #proven = new LRUCache<string, VerifiedAccessToken>({
+    max: cachedTokensMax,
+    maxSize: cachedCharsMax,
+  })
+  readonly #hash = createKeyedHash()
+
+  constructor(
+    private readonly parts: {
+      oidc: OidcConfig
+      keySetUrl(): Promise<URL>
+      ask: ProviderFetch
+      clock: Clock
+      log: Log
+    },
+  ) {
+    const { oidc } = parts
+    this.#keys = new KeySet({ ...parts, url: parts.keySetUrl })
+    this.#options = {
+      algorithms,
+      issuer: oidc.issuer,
+      audience: oidc.audience,
+      clockTolerance: oidc.clockToleranceSeconds,
+    }
+  }
+
+  /**
+   * @throws unauthorized                   when the token is not valid
+   * @throws identity_provider_unavailable  when the keys cannot be loaded
+   */
+  async verify(token: string): Promise<VerifiedToken> {
+    const id = this.#hash(token)
+    const known = this.#proven.get(id)
+    if (known) {
+      const { generation } = await this.#keys.keysFor(known.keyId)
+      if (generation === known.generation) return this.#stillIn(known)
+      this.#proven.delete(id)
+    }
+    const proven = await this.#prove(token)
+    this.#proven.set(id, proven, { size: token.length })
+    return proven.verified
+  }
+
+  /** Checks the times of a cached token, which is done for each request. */
+  #stillIn({ endsAtSeconds, beginsAtSeconds, verified }: VerifiedAccessToken): VerifiedToken {
+    const nowSeconds = Math.floor(this.parts.clock.now() / 1_000)
+    const { clockToleranceSeconds } = this.parts.oidc
+    if (endsAtSeconds <= nowSeconds - clockToleranceSeconds) throw invalidToken(messages.expired)
+    if (beginsAtSeconds > nowSeconds + clockToleranceSeconds) throw invalidToken(messages.early)
+    return verified
+  }
+
+  async #prove(token: string): Promise<VerifiedAccessToken> {
+    const { oidc, clock } = this.parts
+    let keys: PublishedKeys | undefined
+    const { payload, protectedHeader } = await verifyWithKey(
+      async (header, jws) => {
+        keys = await this.#keys.keysFor(header.kid)
+        return keys.find(header, jws)
+      },
+      token,
+      { ...this.#options, currentDate: new Date(clock.now()) },
+    )
+    const { exp, nbf } = payload
+    // The library accepts tokens without an expiry.
+    if (exp === undefined || !(exp < endSecondsMax)) throw invalidToken(messages.endless)
+    if (hasOtherPurpose(protectedHeader, payload)) throw invalidToken(messages.otherKind)
+    return {
+      keyId: protectedHeader.kid,
+      generation: keys!.generation,
+      endsAtSeconds: exp,
+      beginsAtSeconds: nbf ?? 0,
+      verified: { subject: subjectOfClaims(payload, oidc), expiresAtSeconds: Math.floor(exp) },
+    }
+  }
+}
+
+/** End of the year 9999 in seconds since 1970. Later times are invalid. */
+const endSecondsMax = 253_402_300_800
+
+/** Messages for the API, instead of those of the library. */
+const messages = {
+  expired: 'the token is expired',
+  early: 'the token is not yet valid',
+  endless: 'the token does not say when it expires',
+  signature: 'the signature of the token was not verified',
+  issuer: 'the issuer of the token is not accepted',
+  audience: 'the audience of the token is not accepted',
+  extension: 'the token asks for an extension that is not supported',
+  malformed: 'the token is malformed',
+  otherKind: 'the token is not an access token',
+} as const
+
+const claimMessages = new Map<string, string>([
+  ['iss', messages.issuer],
+  ['aud', messages.audience],
+  ['nbf', messages.early],
+  ['exp', messages.endless],
+])
+
+function invalidToken(message: string): WbError {
+  return new WbError('unauthorized', message)
+}
+
+/** @throws unauthorized  when the token is not valid */
+async function verifyWithKey(
+  find: JWTVerifyGetKey,
+  token: string,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, find, options).catch(error => {
+      if (error instanceof errors.JWKSMultipleMatchingKeys) return verifyWithAnyKey(error, token, options)
+      throw error
+    })
+  } catch (error) {
+    if (error instanceof WbError) throw error
+    throw invalidToken(verificationMessage(error))
+  }
+}
+
+/** Verifies a token without a key ID with each matching key. */
+async function verifyWithAnyKey(
+  keys: errors.JWKSMultipleMatchingKeys,
+  token: string,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  for await (const key of keys) {
+    try {
+      return await jwtVerify(token, key, options)
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed()
+}
+
+function verificationMessage(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return messages.expired
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const isSaid = error.reason !== 'invalid' || error.claim === 'exp'
+    return (isSaid && claimMessages.get(error.claim)) || messages.malformed
+  }
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return messages.malformed
+  if (error instanceof errors.JOSENotSupported) return messages.extension
+  // The key or algorithm is unknown, or the key is unusable: the signature was not checked.
+  return messages.signature
+}

@@ -1,0 +1,70 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { TokenVerifier, VerifiedToken } from '../authenticate.ts'
+import type { AccessTokenVerifier } from './access-token-verifier.ts'
+import type { OidcConfig } from './protocol.ts'
+import type { IdentityProvider } from './provider.ts'
+import { createProviderFetch } from './provider-fetch.ts'
+
+/** Three non-empty parts in base64url. */
+const jwtPattern = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
+
+/**
+ * Verifies access tokens of the identity provider.
+ *
+ * @see docs/requirements.md#verification-of-jwts, docs/security.md#rule-11
+ */
+export class JwtVerifier implements TokenVerifier {
+  #opening: Promise<AccessTokenVerifier> | undefined
+
+  constructor(
+    readonly parts: {
+      oidc: OidcConfig
+      provider: Pick<IdentityProvider, 'keySetUrl'>
+      fetch: typeof fetch
+      clock: Clock
+      log: Log
+    },
+  ) {}
+
+  verify(token: string): Promise<VerifiedToken> | undefined {
+    return jwtPattern.test(token) ? this.#checked(token) : undefined
+  }
+
+  /**
+   * Like {@link verify}, for a token that the provider has just issued.
+   *
+   * @throws unauthorized                   when the token is not valid
+   * @throws identity_provider_unavailable  when the keys cannot be loaded
+   */
+  async check(token: string): Promise<VerifiedToken> {
+    if (!jwtPattern.test(token))
+      throw new WbError('unauthorized', 'the access token of the provider is not a JWT')
+    return (await this.#tokens()).verify(token)
+  }
+
+  /** Converts unavailability of the provider to `unauthorized`, because the token could not be verified. */
+  async #checked(token: string): Promise<VerifiedToken> {
+    try {
+      return await this.check(token)
+    } catch (error) {
+      if (!(error instanceof WbError) || error.code !== 'identity_provider_unavailable') throw error
+      throw new WbError('unauthorized', error.message, { hint: error.hint })
+    }
+  }
+
+  /** Loads the verifier with the first token, because most commands need none. */
+  #tokens(): Promise<AccessTokenVerifier> {
+    const { provider, ...parts } = this.parts
+    this.#opening ??= import('./access-token-verifier.ts').then(
+      ({ AccessTokenVerifier }) =>
+        new AccessTokenVerifier({
+          ...parts,
+          ask: createProviderFetch(parts),
+          keySetUrl: () => provider.keySetUrl(),
+        }),
+    )
+    return this.#opening
+  }
+}

@@ -1,0 +1,156 @@
+import {
+  AuthorizationResponseError,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  ClientError,
+  genericGrantRequest,
+  initiateDeviceAuthorization,
+  ResponseBodyError,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
+} from 'openid-client'
+import type { DiscoveredProvider } from './discovery.ts'
+import type {
+  DeviceAuthorization,
+  LoginRequest,
+  LoginResponse,
+  OidcClient,
+  ProviderRefusal,
+  ProviderTokens,
+} from './protocol.ts'
+import { ProviderUnavailable } from './provider-fetch.ts'
+
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** OAuth flows of one client. Each throws `ProviderUnavailable` when the provider does not respond correctly. */
+export class OAuthFlows {
+  readonly #client: OidcClient
+
+  constructor(private readonly found: DiscoveredProvider & { client: OidcClient }) {
+    this.#client = found.client
+  }
+
+  authorizationUrl(request: LoginRequest): URL {
+    return buildAuthorizationUrl(this.found.configuration, {
+      redirect_uri: request.redirectUri,
+      scope: this.#scope,
+      state: request.state,
+      ...(this.#isOpenId && { nonce: request.nonce }),
+      code_challenge: request.codeChallenge,
+      code_challenge_method: 'S256',
+      ...this.#resource,
+    })
+  }
+
+  exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRefusal> {
+    // Uses the redirect URI that was sent to the provider, because a proxy may have changed the callback URL.
+    const returned = new URL(response.redirectUri)
+    returned.search = response.callbackUrl.search
+    const checks = {
+      expectedState: response.state,
+      pkceCodeVerifier: response.codeVerifier,
+      ...(this.#isOpenId && { expectedNonce: response.nonce }),
+    }
+    return toTokens(authorizationCodeGrant(this.found.configuration, returned, checks, this.#resource))
+  }
+
+  refresh(refreshToken: string): Promise<ProviderTokens | ProviderRefusal> {
+    return toTokens(refreshTokenGrant(this.found.configuration, refreshToken, this.#resource))
+  }
+
+  authorizeDevice(): Promise<DeviceAuthorization | ProviderRefusal> {
+    const parameters = { scope: this.#scope, ...this.#resource }
+    return catchRefusal(initiateDeviceAuthorization(this.found.configuration, parameters))
+  }
+
+  exchangeDeviceCode(deviceCode: string): Promise<ProviderTokens | ProviderRefusal> {
+    const parameters = { device_code: deviceCode, ...this.#resource }
+    return toTokens(genericGrantRequest(this.found.configuration, deviceGrant, parameters))
+  }
+
+  /** True if the provider must return an ID token with the nonce. */
+  get #isOpenId(): boolean {
+    return this.#client.scopes.includes('openid')
+  }
+
+  /**
+   * Requested scopes, with `offline_access` if the provider supports it, to get a refresh token.
+   *
+   * @see docs/security.md#rule-13
+   */
+  get #scope(): string {
+    const isOffline = this.found.metadata.scopes_supported?.includes('offline_access')
+    return [...new Set([...this.#client.scopes, ...(isOffline ? ['offline_access'] : [])])].join(' ')
+  }
+
+  /**
+   * Resource that the tokens are for. Without it, many providers issue opaque tokens.
+   *
+   * @see RFC 8707
+   */
+  get #resource(): Record<string, string> {
+    const { resource } = this.#client
+    return resource === null ? {} : { resource }
+  }
+}
+
+/**
+ * Converts a token response. An ID token was already validated, and is not kept.
+ *
+ * @see docs/security.md#rule-12
+ */
+function toTokens(answer: Promise<TokenEndpointResponse>): Promise<ProviderTokens | ProviderRefusal> {
+  return catchRefusal(
+    answer.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
+      token_type === 'bearer'
+        ? {
+            accessToken: access_token,
+            tokenType: 'Bearer',
+            ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+            ...(expires_in !== undefined && { expiresInSeconds: expires_in }),
+            ...(scope !== undefined && { scope }),
+          }
+        : { refused: invalidResponseCode },
+    ),
+  )
+}
+
+/** Error code for an invalid response: a wrong state or issuer, or an invalid ID token. */
+const invalidResponseCode = 'invalid_response'
+/** Error codes with which a provider reports that it is unavailable. */
+const unavailableCodes: readonly string[] = ['server_error', 'temporarily_unavailable']
+/** Error codes of the library for a response that is not an OAuth response. */
+const notOAuthCodes: readonly (string | undefined)[] = [
+  undefined,
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_PARSE_ERROR',
+]
+
+async function catchRefusal<T>(answer: Promise<T>): Promise<T | ProviderRefusal> {
+  try {
+    return await answer
+  } catch (error) {
+    return toRefusal(error)
+  }
+}
+
+/** @throws NoAnswer  when the provider is unavailable */
+function toRefusal(error: unknown): ProviderRefusal {
+  if (error instanceof AuthorizationResponseError) return { refused: wellFormedCode(error.error) }
+  if (error instanceof ResponseBodyError) {
+    const isBusy = error.status === 429 && error.error !== 'slow_down'
+    if (isBusy || unavailableCodes.includes(error.error))
+      throw new ProviderUnavailable('it says that it is out of order')
+    return { refused: wellFormedCode(error.error) }
+  }
+  if (!(error instanceof ClientError)) throw error
+  if (error.cause instanceof ProviderUnavailable) throw error.cause
+  if (notOAuthCodes.includes(error.code)) throw new ProviderUnavailable('its answer is not one of OAuth')
+  return { refused: invalidResponseCode }
+}
+
+/** Returns an error code if well-formed, because it is used in audit records and responses. */
+function wellFormedCode(code: string): string {
+  return /^[a-z_]{1,64}$/.test(code) ? code : invalidResponseCode
+}

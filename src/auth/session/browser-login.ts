@@ -1,0 +1,212 @@
+import { timingSafeEqual } from 'node:crypto'
+import type { BrowserOrigin, Caller } from '../../access/caller.ts'
+import type { Clock } from '../../base/clock.ts'
+import { randomOctets } from '../../base/id.ts'
+import { authorizationErrors } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { VerifiedToken } from '../authenticate.ts'
+import type { JwtVerifier } from '../oidc/jwt-verifier.ts'
+import type { OidcClient, ProviderTokens } from '../oidc/protocol.ts'
+import type { IdentityProvider } from '../oidc/provider.ts'
+import { sha256Bytes } from '../secret-hash.ts'
+import { clearCookieLine, cookieValues, needsSecureCookies, setCookieLine } from './cookie-header.ts'
+import { verifyIssuedTokens } from './issued-tokens.ts'
+import { type PendingLogin, type PendingLogins, pendingLoginSeconds } from './pending-logins.ts'
+import { safeRedirectPath } from './safe-redirect.ts'
+import type { SessionCookies, StoredSession } from './session-cookies.ts'
+import type { SignInTrail } from './sign-in-trail.ts'
+
+/** A redirect of the browser, with cookies. */
+export interface Redirection {
+  readonly location: string
+  /** `Set-Cookie` lines. */
+  readonly cookies: readonly string[]
+}
+
+/**
+ * Query parameters from the identity provider.
+ *
+ * @see RFC 6749 4.1.2, RFC 9207
+ */
+export interface CallbackQuery {
+  readonly code?: string | undefined
+  readonly state?: string | undefined
+  readonly error?: string | undefined
+  readonly iss?: string | undefined
+}
+
+export interface BrowserLoginParts {
+  readonly client: Pick<OidcClient, 'redirectPath' | 'sessionCookieName'>
+  readonly provider: Pick<IdentityProvider, 'authorizationUrl' | 'exchangeCode'>
+  readonly verifier: Pick<JwtVerifier, 'check'>
+  readonly cookies: SessionCookies
+  readonly pending: PendingLogins
+  readonly trail: SignInTrail
+  readonly clock: Clock
+}
+
+const secretBytes = 32
+
+/**
+ * Lifetime of a session in seconds if the provider specifies none.
+ *
+ * @see docs/requirements.md#S2.5-05
+ */
+const sessionSecondsDefault = 3_600
+
+/**
+ * Authorization code flow of a browser.
+ *
+ * @see docs/requirements.md#browser-login, docs/security.md#rule-12, RFC 7636
+ */
+export class BrowserLogin {
+  constructor(private readonly parts: BrowserLoginParts) {}
+
+  /**
+   * Starts a sign-in, and returns the redirect to the identity provider.
+   *
+   * @throws identity_provider_unavailable
+   */
+  async begin(redirectAfter: string | undefined, { site, client: from }: Caller): Promise<Redirection> {
+    const { client, provider, pending } = this.parts
+    const redirectUri = new URL(client.redirectPath, site.origin).href
+    const [state, nonce, codeVerifier, browser] = [
+      randomSecret(),
+      randomSecret(),
+      randomSecret(),
+      randomSecret(),
+    ]
+    const codeChallenge = sha256Bytes(codeVerifier).toString('base64url')
+    const address = await provider.authorizationUrl({ redirectUri, state, nonce, codeChallenge })
+    const login: PendingLogin = {
+      codeVerifier,
+      nonce,
+      redirectUri,
+      redirectAfter: safeRedirectPath(redirectAfter),
+      browserHash: sha256Bytes(browser),
+    }
+    await pending.put(state, login, from)
+    const { name, ...scope } = this.#binding(state, redirectUri, site)
+    const line = setCookieLine(name, browser, { ...scope, maxAgeSeconds: pendingLoginSeconds })
+    return { location: address.href, cookies: [line] }
+  }
+
+  /**
+   * Completes a sign-in after the redirect from the identity provider.
+   *
+   * @throws invalid_callback, invalid_state, token_exchange_failed, token_validation_failed,
+   *   session_too_large
+   * @throws access_denied              or another code, when the provider sent it
+   * @throws identity_provider_unavailable
+   * @throws control_plane_unavailable  when the login cannot be recorded
+   */
+  finish(sent: CallbackQuery, caller: Caller): Promise<Redirection> {
+    return this.parts.trail.watch(caller, { action: 'auth.login' }, () => this.#finish(sent, caller))
+  }
+
+  async #finish(sent: CallbackQuery, caller: Caller): Promise<Redirection> {
+    const { provider, verifier, cookies, trail, clock } = this.parts
+    const state = requireState(sent)
+    const login = await this.#take(state, caller.site)
+    const { redirectUri, nonce, codeVerifier } = login
+    const callbackUrl = callbackUrlWith(redirectUri, sent)
+    const tokens = await provider.exchangeCode({ callbackUrl, redirectUri, state, nonce, codeVerifier })
+    if ('refused' in tokens)
+      throw new WbError('token_exchange_failed', 'the identity provider does not accept this sign-in', {
+        ...tokens,
+      })
+    const refusal = { code: 'token_validation_failed', status: 502 } as const
+    const { verified } = await verifyIssuedTokens(verifier, tokens, refusal)
+    const session = cookies.write(
+      caller.site,
+      sessionFromTokens(tokens, verified, clock),
+      sessionLifetimeSeconds(tokens),
+    )
+    await trail.require(caller, 'auth.login', verified.subject)
+    const { name, ...scope } = this.#binding(state, redirectUri, caller.site)
+    return { location: login.redirectAfter, cookies: [...session, clearCookieLine(name, scope)] }
+  }
+
+  /**
+   * Takes the pending login of a state. If another browser started it, the login stays pending for that
+   * browser.
+   *
+   * @throws invalid_state  when no login is pending for the state, or another browser started it
+   */
+  async #take(state: string, site: BrowserOrigin): Promise<PendingLogin> {
+    const { pending } = this.parts
+    const login = await pending.find(state)
+    if (!login) throw loginNotFound()
+    const { name } = this.#binding(state, login.redirectUri, site)
+    const [shown, ...others] = cookieValues(site.cookies, name)
+    if (shown === undefined || others.length > 0 || !timingSafeEqual(sha256Bytes(shown), login.browserHash))
+      throw new WbError('invalid_state', 'the sign-in was begun by another browser')
+    if (!(await pending.take(state))) throw loginNotFound()
+    return login
+  }
+
+  /**
+   * Returns the cookie that binds a login to its browser. Each login has a separate one, so two tabs can sign
+   * in at the same time.
+   */
+  #binding(state: string, redirectUri: string, { origin }: BrowserOrigin) {
+    const { sessionCookieName } = this.parts.client
+    // Browsers accept a cookie with this prefix only for the path `/`.
+    const path = sessionCookieName.startsWith('__Host-') ? '/' : new URL(redirectUri).pathname
+    return {
+      name: `${sessionCookieName}_login_${state.slice(0, 12)}`,
+      path,
+      secure: needsSecureCookies(origin),
+    }
+  }
+}
+
+/** Returns the session to store, from the tokens of the provider. */
+export function sessionFromTokens(
+  tokens: ProviderTokens,
+  verified: VerifiedToken,
+  clock: Clock,
+): StoredSession {
+  const { accessToken, refreshToken } = tokens
+  return {
+    accessToken,
+    subject: verified.subject.id,
+    issuedAt: Math.floor(clock.now() / 1000),
+    ...(refreshToken !== undefined && { refreshToken }),
+  }
+}
+
+/** Returns the lifetime of a session in the browser, in seconds. */
+export function sessionLifetimeSeconds({ expiresInSeconds = sessionSecondsDefault }: ProviderTokens): number {
+  return Math.max(0, Math.floor(expiresInSeconds))
+}
+
+/**
+ * @throws access_denied     or another known code, when the provider sent it
+ * @throws invalid_callback  when the provider sent an unknown code, or a required parameter is missing
+ */
+function requireState({ error, code, state }: CallbackQuery): string {
+  if (error !== undefined) {
+    const known = authorizationErrors.find(one => one === error) ?? 'invalid_callback'
+    throw new WbError(known, 'the identity provider sent the browser back without signing it in')
+  }
+  if (!code || !state) throw new WbError('invalid_callback', 'code and state must both be in the query')
+  return state
+}
+
+function callbackUrlWith(redirectUri: string, sent: CallbackQuery): URL {
+  const url = new URL(redirectUri)
+  for (const name of ['code', 'state', 'iss'] as const) {
+    const value = sent[name]
+    if (value !== undefined) url.searchParams.set(name, value)
+  }
+  return url
+}
+
+function loginNotFound(): WbError {
+  return new WbError('invalid_state', 'no sign-in is pending for this callback')
+}
+
+function randomSecret(): string {
+  return randomOctets(secretBytes).toString('base64url')
+}

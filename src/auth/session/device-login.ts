@@ -1,0 +1,183 @@
+import type { Caller } from '../../access/caller.ts'
+import type { Subject } from '../../access/subject.ts'
+import type { Clock } from '../../base/clock.ts'
+import { auth, type DeviceTokens, deviceTokenErrors } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { JwtVerifier } from '../oidc/jwt-verifier.ts'
+import type { OidcClient } from '../oidc/protocol.ts'
+import type { IdentityProvider } from '../oidc/provider.ts'
+import { hashSecret } from '../secret-hash.ts'
+import { type IssuedTokens, type TokenRenewer, verifyIssuedTokens } from './issued-tokens.ts'
+import type { Sealer } from './sealer.ts'
+import { MemoryRenewals } from './shared-renewals.ts'
+import type { SignInTrail } from './sign-in-trail.ts'
+
+export interface DeviceLoginParts {
+  readonly client: Pick<OidcClient, 'clientId'>
+  readonly provider: Pick<IdentityProvider, 'hasDeviceEndpoint' | 'authorizeDevice' | 'exchangeDeviceCode'>
+  readonly verifier: Pick<JwtVerifier, 'check'>
+  readonly renewer: TokenRenewer
+  readonly seal: Sealer
+  readonly trail: SignInTrail
+  readonly clock: Clock
+}
+
+/** Content of a device's sealed refresh token: the provider's refresh token, its subject and its client. */
+interface SealedRefreshToken {
+  readonly refreshToken: string
+  readonly subject: string
+  readonly clientId: string
+}
+
+/** Token response to a device, and its subject. */
+interface DeviceTokenReply {
+  readonly reply: DeviceTokens
+  readonly subject: Subject
+}
+
+/** Purpose of the sealed tokens, which are valid for nothing else. */
+const sealPurpose = 'device refresh'
+
+const Envelope = auth.deviceAuthorize.replies[200]
+
+/**
+ * Maximum length of a device code. Longer ones are not sent to the provider, because no provider issues them.
+ */
+const deviceCodeCharsMax = 4_096
+
+/**
+ * Default interval between polls if the provider specifies none.
+ *
+ * @see RFC 8628 3.2
+ */
+const intervalSeconds = 5
+
+/**
+ * Sign-in of a device without a browser.
+ *
+ * @see docs/requirements.md#S4.3-14, docs/requirements.md#S5.8-01, docs/security.md#rule-13, RFC 8628
+ */
+export class DeviceLogin {
+  readonly #renewals: MemoryRenewals<DeviceTokenReply>
+
+  constructor(private readonly parts: DeviceLoginParts) {
+    this.#renewals = new MemoryRenewals({
+      clock: parts.clock,
+      keyOf: ({ reply }) => hashSecret(reply.refresh_token!),
+      lifetimeSeconds: ({ reply }) => reply.expires_in,
+    })
+  }
+
+  /**
+   * Starts a sign-in. Returns the instructions for the user, as the provider sends them.
+   *
+   * @throws device_flow_not_supported, device_authorize_failed, identity_provider_unavailable
+   */
+  authorize(caller: Caller) {
+    const { provider, trail } = this.parts
+    return trail.watch(caller, { action: 'auth.device.authorize' }, async () => {
+      await this.#checkSupport()
+      const sent = Envelope.safeParse({ interval: intervalSeconds, ...(await provider.authorizeDevice()) })
+      if (!sent.success)
+        throw new WbError('device_authorize_failed', 'the identity provider does not start this sign-in')
+      trail.note(caller, 'auth.device.authorize', undefined, { user_code: sent.data.user_code })
+      return sent.data
+    })
+  }
+
+  /**
+   * Checks if the user has approved the sign-in. Returns the provider's tokens, with the refresh token
+   * sealed.
+   *
+   * @throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant  when the provider
+   *   returns this code
+   * @throws device_token_failed  when the provider returns another code, or a token that the API would not
+   *   accept
+   */
+  token(deviceCode: string, caller: Caller): Promise<DeviceTokens> {
+    const { provider, verifier, trail } = this.parts
+    const act = {
+      action: 'auth.device.token',
+      expectedCodes: ['authorization_pending', 'slow_down'],
+    } as const
+    return trail.watch(caller, act, async () => {
+      await this.#checkSupport()
+      if (deviceCode.length > deviceCodeCharsMax) throw pollError('invalid_grant')
+      const tokens = await provider.exchangeDeviceCode(deviceCode)
+      if ('refused' in tokens) throw pollError(tokens.refused)
+      const issued = await verifyIssuedTokens(verifier, tokens, { code: 'device_token_failed' })
+      const { reply, subject } = this.#handOut(issued, tokens.refreshToken)
+      trail.note(caller, act.action, subject)
+      return reply
+    })
+  }
+
+  /**
+   * Renews the tokens of a device. Concurrent requests with the same token get the same response.
+   *
+   * @throws invalid_grant            when the token was not issued by this runtime
+   * @throws refresh_failed           when the provider refuses
+   * @throws token_validation_failed  when the API would not accept the new token, or it has another subject
+   */
+  async refresh(sealed: string, caller: Caller): Promise<DeviceTokens> {
+    const { renewer, trail } = this.parts
+    const action = 'auth.device.refresh'
+    const held = this.#open(sealed)
+    const { reply, subject } = await trail.watch(caller, { action, subjectId: held?.subject }, async () => {
+      await this.#checkSupport()
+      if (!held) throw new WbError('invalid_grant', 'the refresh token was not handed out by this runtime')
+      return this.#renewals.once(hashSecret(sealed), async () =>
+        this.#handOut(await renewer.renew(held.refreshToken, held.subject), held.refreshToken),
+      )
+    })
+    trail.note(caller, action, subject)
+    return reply
+  }
+
+  /** @throws device_flow_not_supported */
+  async #checkSupport(): Promise<void> {
+    if (!(await this.parts.provider.hasDeviceEndpoint()))
+      throw new WbError('device_flow_not_supported', 'the identity provider has no device endpoint')
+  }
+
+  #handOut({ tokens, verified: { subject } }: IssuedTokens, before: string | undefined): DeviceTokenReply {
+    const { accessToken, tokenType, expiresInSeconds, refreshToken = before, scope } = tokens
+    const reply = {
+      access_token: accessToken,
+      token_type: tokenType,
+      ...(expiresInSeconds !== undefined && { expires_in: expiresInSeconds }),
+      ...(refreshToken !== undefined && { refresh_token: this.#close(refreshToken, subject) }),
+      ...(scope !== undefined && { scope }),
+    }
+    return { reply, subject }
+  }
+
+  #close(refreshToken: string, subject: Subject): string {
+    const { seal, client } = this.parts
+    const held: SealedRefreshToken = { refreshToken, subject: subject.id, clientId: client.clientId }
+    return seal.seal(sealPurpose, JSON.stringify(held))
+  }
+
+  /** Returns undefined if the token was not issued by this runtime, or for another client. */
+  #open(sealed: string): SealedRefreshToken | undefined {
+    const { seal, client } = this.parts
+    const held = JSON.parse(seal.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
+    return held?.clientId === client.clientId ? held : undefined
+  }
+}
+
+/** Returns the error of an unsuccessful poll, with the provider's code if devices know it. */
+function pollError(refused: string): WbError {
+  const known = deviceTokenErrors.find(code => code === refused)
+  return known
+    ? new WbError(known, messages[known])
+    : new WbError('device_token_failed', 'the identity provider does not finish this sign-in', { refused })
+}
+
+const messages: Readonly<Record<(typeof deviceTokenErrors)[number], string>> = {
+  authorization_pending: 'the sign-in was not approved yet',
+  slow_down: 'the sign-in was not approved yet, and is asked after too often',
+  access_denied: 'the sign-in was refused',
+  expired_token: 'the device code has expired',
+  invalid_grant: 'the identity provider does not know the device code',
+}

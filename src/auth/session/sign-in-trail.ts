@@ -1,0 +1,84 @@
+import type { AuditActor, AuditTrail } from '../../access/audit-trail.ts'
+import type { Caller } from '../../access/caller.ts'
+import { type AuthContext, type Subject, verifiedContext } from '../../access/subject.ts'
+import type { AuditAction, AuditDetails } from '../../contract/audit-record.ts'
+import { type ErrorCode, WbError } from '../../contract/errors.ts'
+
+/** A step of a sign-in, or an action in its session. */
+export interface SignInStep {
+  readonly action: AuditAction
+  /** ID of the subject, if a sealed value contains it. */
+  readonly subjectId?: string | undefined
+  /** Expected error codes, which are not recorded. */
+  readonly expectedCodes?: readonly ErrorCode[]
+}
+
+/** Audit reasons of error codes that are not their own reason. */
+const reasons: Partial<Record<ErrorCode, string>> = {
+  token_exchange_failed: 'idp_rejected',
+  refresh_failed: 'idp_rejected',
+}
+
+const scheme = 'oidc'
+
+/**
+ * Audit records of sign-ins.
+ *
+ * @see docs/requirements.md#S6-10
+ */
+export class SignInTrail {
+  constructor(
+    private readonly audit: Pick<AuditTrail, 'require' | 'note'>,
+    private readonly mode: AuthContext['mode'],
+  ) {}
+
+  /**
+   * Records a login before it takes effect.
+   *
+   * @throws control_plane_unavailable  when the login cannot be recorded
+   */
+  async require(caller: Caller, action: AuditAction, subject: Subject): Promise<void> {
+    await this.audit.require(this.#actor(caller, subject), { action, details: { scheme } })
+  }
+
+  /** Records an action of a verified subject; without one, of the caller. */
+  note(caller: Caller, action: AuditAction, subject: Subject | undefined, details: AuditDetails = {}): void {
+    this.audit.note(this.#actor(caller, subject), { action, details: { scheme, ...details } })
+  }
+
+  /** Runs a step, and records its failure. */
+  async watch<T>(caller: Caller, act: SignInStep, run: () => Promise<T>): Promise<T> {
+    try {
+      return await run()
+    } catch (error) {
+      const code = error instanceof WbError ? error.code : 'internal_error'
+      if (!act.expectedCodes?.includes(code)) {
+        const subject = act.subjectId === undefined ? undefined : unverifiedSubject(act.subjectId)
+        this.audit.note(this.#actor(caller, subject), {
+          action: act.action,
+          outcome: 'failure',
+          details: { scheme, reason: reasons[code] ?? code },
+        })
+      }
+      throw error
+    }
+  }
+
+  #actor({ auth, requestId }: Caller, subject: Subject | undefined): AuditActor {
+    return { auth: subject ? verifiedContext(this.mode, subject) : auth, requestId }
+  }
+}
+
+/** Returns a subject of which only the ID in a sealed value is known. It has no rights. */
+export function unverifiedSubject(id: string): Subject {
+  return {
+    id,
+    label: null,
+    type: 'oidc',
+    workspaceScopes: [],
+    scopes: [],
+    role: null,
+    principalId: null,
+    grantSpanMs: null,
+  }
+}

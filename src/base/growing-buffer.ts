@@ -1,0 +1,44 @@
+/**
+ * Collects chunks in one buffer, which grows as they arrive. Allocating the declared size up
+ * front would cost garbage collections. Storing chunks would take about 350 bytes per chunk in addition to
+ * its content, which is not counted for many tiny chunks.
+ */
+export class GrowingBuffer {
+  readonly #sizeMax: number
+  #bytes = new Uint8Array(0)
+  #size = 0
+
+  /** @param sizeMax  maximum allocation, in bytes */
+  constructor(sizeMax = Number.POSITIVE_INFINITY) {
+    this.#sizeMax = sizeMax
+  }
+
+  /** Number of collected bytes. */
+  get size(): number {
+    return this.#size
+  }
+
+  append(piece: Uint8Array): void {
+    const size = this.#size + piece.length
+    if (size > this.#bytes.length) this.#grow(size)
+    this.#bytes.set(piece, this.#size)
+    this.#size = size
+  }
+
+  /**
+   * Returns all bytes in a separate allocation, which can be transferred to a thread, and resets the buffer.
+   */
+  take(): Uint8Array<ArrayBuffer> {
+    const taken = this.#bytes.subarray(0, this.#size)
+    this.#bytes = new Uint8Array(0)
+    this.#size = 0
+    return taken
+  }
+
+  #grow(sizeMin: number): void {
+    const size = Math.max(sizeMin, Math.min(2 * this.#bytes.length, this.#sizeMax))
+    const larger = new Uint8Array(size)
+    larger.set(this.#bytes.subarray(0, this.#size))
+    this.#bytes = larger
+  }
+}

@@ -1,0 +1,52 @@
+import { isCi } from '../environment.ts'
+import type { Io } from '../io.ts'
+import { type Profile, type ProfileFlags, readProfile } from '../settings/profile.ts'
+import type { Output } from '../terminal/output.ts'
+import { findFolderFiles } from '../trust/folder-files.ts'
+import type { TrustRefusal } from '../trust/folder-settings.ts'
+import type { Prompts } from './prompts.ts'
+
+interface FolderContext {
+  readonly io: Io
+  readonly output: Output
+  readonly prompts: Prompts
+  /** True to ask about untrusted files, and to print notes about them. */
+  readonly usesFolderFiles: boolean
+}
+
+/** A profile with the settings of the working directory, and a reason to refuse what depends on them. */
+export interface ProfileHere {
+  readonly profile: Profile
+  readonly refusal: TrustRefusal | undefined
+}
+
+/**
+ * Applies the files of the working directory to a profile. Warns if `.wb.yaml` selects another profile.
+ *
+ * @param flags  flags that the profile was read with
+ */
+export async function applyFolder(
+  profile: Profile,
+  flags: ProfileFlags & { mayBeNew?: boolean },
+  { io, output, prompts, usesFolderFiles }: FolderContext,
+): Promise<ProfileHere> {
+  const files = findFolderFiles(io.cwd)
+  if (!files) return { profile, refusal: undefined }
+  const { resolveFolderSettings } = await import('../trust/folder-settings.ts')
+  const { settings, refusal } = await resolveFolderSettings(files, {
+    profile,
+    clock: io.clock,
+    isCi: isCi(io.env),
+    note: line => {
+      if (usesFolderFiles) output.note(line)
+    },
+    warn: line => output.warn(line),
+    agree: usesFolderFiles && prompts.canAsk ? question => prompts.askYesNo(question, false) : undefined,
+  })
+  // A command that does not use a runtime may be the one that creates the profile.
+  const mayBeNew = flags.mayBeNew || !usesFolderFiles
+  const resolved = readProfile({ ...flags, mayBeNew }, io, settings)
+  if (resolved.nameFrom === '.wb.yaml' && usesFolderFiles)
+    output.warn(`  using profile ${resolved.name}, selected by .wb.yaml`)
+  return { profile: resolved, refusal }
+}

@@ -1,0 +1,39 @@
+import { shellWord } from '../../base/shell-word.ts'
+import { type AddressSource, type SuggestedAddress, trimTrailingSlashes } from '../settings/address.ts'
+
+/** A command line as it was typed. */
+export interface CommandLine {
+  /** Command without arguments: `wb kb list`. */
+  readonly name: string
+  readonly argv: readonly string[]
+  /** True if the command line contains no secret and may be shown again. */
+  readonly isSafeToRepeat: boolean
+}
+
+/**
+ * Returns the command line with another address; only the changed part if the whole must not be shown.
+ *
+ * @param from  source of the wrong address
+ */
+export function withAddressReplaced(
+  { name, argv, isSafeToRepeat }: CommandLine,
+  { address, from }: { address: string; from: AddressSource | undefined },
+  { url, flag }: SuggestedAddress,
+): string {
+  const after = flag === undefined ? '' : ` ${flag}    if you trust the network`
+  const variable = from === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
+  if (!isSafeToRepeat) return `${variable || `--url ${shellWord(url)}`}${after}`.trim()
+  const words = argv.map(word => shellWord(withAddress(word, address, url)))
+  return `${variable}${[name, ...words].join(' ')}${after}`
+}
+
+function withAddress(word: string, address: string, url: string): string {
+  if (isSame(word, address)) return url
+  return word.startsWith('--url=') && isSame(word.slice('--url='.length), address) ? `--url=${url}` : word
+}
+
+/** Returns true if a word is this address. The address is normalized: lowercase host, no trailing slashes. */
+function isSame(word: string, address: string): boolean {
+  if (word === address) return true
+  return URL.canParse(word) && trimTrailingSlashes(new URL(word).href) === address
+}

@@ -1,0 +1,31 @@
+import { shellWord } from '../../base/shell-word.ts'
+
+/** Flags that select the runtime, the workspace and the identity. */
+interface Placed {
+  readonly workspace?: string
+  readonly profile?: string
+  readonly url?: string
+  readonly local?: boolean
+  readonly 'data-dir'?: string
+  readonly config?: string
+  readonly 'as-operator'?: boolean
+}
+
+/**
+ * Returns the typed flags that a suggested command needs to use the same runtime, workspace and identity,
+ * with a leading space.
+ */
+export function contextFlags(flags: Placed): string {
+  const named = {
+    '-w': flags.workspace,
+    '--profile': flags.profile,
+    '--url': flags.url,
+    '--data-dir': flags['data-dir'],
+    '--config': flags.config,
+  }
+  const words = Object.entries(named).flatMap(([flag, value]) =>
+    value === undefined ? [] : [` ${flag} ${shellWord(value)}`],
+  )
+  const switches = ['local', 'as-operator'] as const
+  return [...words, ...switches.filter(name => flags[name]).map(name => ` --${name}`)].join('')
+}

@@ -1,0 +1,68 @@
+import { Unreachable } from '../../client/unreachable.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { Session } from '../connection/session.ts'
+import { isCi } from '../environment.ts'
+import { suggestAddress, WrongAddress } from '../settings/address.ts'
+import { loginCommand } from '../settings/login-command.ts'
+import type { Profile } from '../settings/profile.ts'
+import { type CommandLine, withAddressReplaced } from './command-line.ts'
+import { suggestFlags } from './parse-error.ts'
+import { bugHint, type Report } from './report.ts'
+import { operatorHints, signInHints, unreachableHints } from './sign-in-hints.ts'
+
+/** A failed command; `profile` and `session` are undefined if it failed before they were created. */
+export interface FailedCommand {
+  readonly typed: CommandLine
+  /** Names of the command's flags. */
+  readonly flags: readonly string[]
+  readonly profile: Profile | undefined
+  readonly session: Session | undefined
+}
+
+/**
+ * Returns suggestions after an error, adapted to the command line, its profile and its runtime. If typing a
+ * command solves the problem, the last line is that command.
+ */
+export async function hintsFor(error: Error, report: Report, failed: FailedCommand): Promise<string[]> {
+  const { kind, code, next } = report
+  const { profile, session } = failed
+  const met = await session?.usedRuntime()
+  if (session && met && isRefused(error)) {
+    const { message } = report
+    const stranger = { ...met, ways: await session.authMethods(), isCi: isCi(session.io.env), message }
+    return signInHints(session.profile, session.credential.used, stranger)
+  }
+  const otherwise = elsewhere(error, failed)
+  if (kind === 'unreachable' && otherwise.length === 0)
+    return error instanceof Unreachable && error.next ? next : [...next, ...unreachableHints(profile, error)]
+  if (kind === 'unreachable') return [...next, ...otherwise]
+  if (otherwise.length > 0) return otherwise
+  if (kind === 'keychain' && profile) return [...next, loginCommand(profile, ' --insecure-storage')]
+  if (code === 'internal_error' && met?.kind === 'process') return [bugHint]
+  if (code === 'forbidden' && met) return [...next, ...operatorHints(met.kind)]
+  if (kind === 'usage' && next.length === 0)
+    return [...suggestFlags(error, failed.flags), `${failed.typed.name} --help`]
+  return next
+}
+
+/** Returns the command line with addresses that were probably meant, the most likely one last. */
+function elsewhere(error: unknown, { typed, profile }: FailedCommand): string[] {
+  if (error instanceof WrongAddress)
+    return error.suggestions.map(meant => withAddressReplaced(typed, error, meant))
+  if (profile?.url === undefined) return []
+  const { url: address, urlFrom: from } = profile
+  const meant = suggestAddress(address, error)
+  if (!meant) return []
+  // An address in a profile is corrected in the profile.
+  const { url, flag } = meant
+  if (from === 'profile') return [loginCommand({ ...profile, url }, flag && ` ${flag}`)]
+  return [withAddressReplaced(typed, { address, from }, meant)]
+}
+
+/**
+ * Returns true if the runtime rejected the request as unauthenticated. Errors of the CLI itself about a
+ * stored login are excluded: they bring their own suggestions.
+ */
+function isRefused(error: Error): boolean {
+  return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401
+}

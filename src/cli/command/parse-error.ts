@@ -1,0 +1,56 @@
+import { nearestMatch } from '../terminal/nearest.ts'
+import type { Choices } from './choices.ts'
+import { isParseError } from './exit.ts'
+
+/** Details of an oclif parse error. */
+interface ParseFault {
+  /** Arguments that are missing, or unexpected words. */
+  readonly args?: readonly (string | MissingArgument)[]
+  /** Flags that the command does not have. */
+  readonly flags?: readonly string[]
+}
+
+/** An argument that is missing, as its command declares it. */
+export interface MissingArgument {
+  readonly name: string
+  readonly description?: string
+  /** Choices of an argument that names an existing resource. */
+  readonly choices?: Choices
+  readonly mayBeNew?: boolean
+  /** Question to ask for an argument that is a path. */
+  readonly pathQuestion?: string
+}
+
+/** Returns the missing arguments; empty for other errors. */
+export function missingArguments(error: unknown): MissingArgument[] {
+  if (!isParseError(error)) return []
+  return ((error as ParseFault).args ?? []).filter(arg => typeof arg === 'object')
+}
+
+/** Returns the message of a parse error, without oclif's wording about parsing. */
+export function parseMessage(error: Error): string {
+  const { flags = [] } = error as ParseFault
+  const missing = missingArguments(error).map(
+    ({ name, description }) => `${name.toUpperCase()} is missing${description ? `: ${description}` : ''}`,
+  )
+  if (missing.length > 0) return missing.join('\n')
+  if (flags.length > 0) return `unknown flag ${flags.join(', ')}`
+  return error.message
+    .replace(/\n?See more help with --help\s*/g, '')
+    .replace(/^The following errors? occurred:\s*/, '')
+    .replace(/^Parsing (--[\w-]+)\s+/, '$1: ')
+    .trim()
+}
+
+/** Returns a suggestion for misspelled flags; empty if no known flag is similar. */
+export function suggestFlags(error: unknown, known: readonly string[]): string[] {
+  if (!isParseError(error)) return []
+  const meant = ((error as ParseFault).flags ?? []).flatMap(flag => {
+    const close = nearestMatch(
+      flag,
+      known.map(name => `--${name}`),
+    )
+    return close ? [close] : []
+  })
+  return meant.length > 0 ? [`did you mean ${meant.join(', ')}?`] : []
+}

@@ -1,0 +1,107 @@
+import type { Config } from '@oclif/core/config'
+
+type Loadable = Config['commands'][number]
+
+/** Possible values of a flag or argument: fixed words, a file, a folder, or any text. */
+export type CompletedValue = readonly string[] | 'file' | 'folder' | 'text'
+
+export interface CompletedFlag {
+  /** Names with dashes, the long one first. */
+  readonly names: readonly string[]
+  readonly summary: string
+  /** Undefined for a flag without a value. */
+  readonly value: CompletedValue | undefined
+  readonly isMultiple: boolean
+}
+
+/** A command or subtopic of a topic. */
+export interface CompletedWord {
+  readonly word: string
+  readonly summary: string
+}
+
+export interface CompletedTopic {
+  /** Path as typed, such as `mcp servers`; empty for the first word. */
+  readonly path: string
+  readonly words: readonly CompletedWord[]
+}
+
+export interface CompletedCommand {
+  readonly path: string
+  /** Flags that are specific to the command. */
+  readonly flags: readonly CompletedFlag[]
+  readonly operand: CompletedValue
+}
+
+/** Everything that can be completed, from the command manifest. */
+export interface CompletionSpec {
+  readonly topics: readonly CompletedTopic[]
+  readonly commands: readonly CompletedCommand[]
+  readonly globalFlags: readonly CompletedFlag[]
+}
+
+export function completionSpec({ commands, topics }: Pick<Config, 'commands' | 'topics'>): CompletionSpec {
+  const shown = commands.filter(({ hidden }) => !hidden).sort((a, b) => (a.id < b.id ? -1 : 1))
+  const described = new Map([
+    ...topics.map(({ name, description = '' }) => [name, description] as const),
+    ...shown.map(({ id, summary = '' }) => [id, summary] as const),
+  ])
+  const [some] = shown
+  return {
+    topics: topicsOf(shown, described),
+    commands: shown.map(command => ({
+      path: spoken(command.id),
+      flags: flagsOf(command, group => group !== 'GLOBAL'),
+      operand: operandOf(command),
+    })),
+    globalFlags: some ? flagsOf(some, group => group === 'GLOBAL') : [],
+  }
+}
+
+function topicsOf(commands: readonly Loadable[], described: ReadonlyMap<string, string>): CompletedTopic[] {
+  const words = new Map<string, Map<string, string>>()
+  for (const { id } of commands) {
+    const parts = id.split(':')
+    for (const [at, word] of parts.entries()) {
+      const path = parts.slice(0, at).join(' ')
+      const here = words.get(path) ?? new Map<string, string>()
+      words.set(path, here.set(word, described.get(parts.slice(0, at + 1).join(':')) ?? ''))
+    }
+  }
+  return [...words].map(([path, here]) => ({
+    path,
+    words: [...here].map(([word, summary]) => ({ word, summary })),
+  }))
+}
+
+function flagsOf({ flags }: Loadable, isWanted: (group?: string) => boolean): CompletedFlag[] {
+  return Object.values(flags)
+    .filter(({ helpGroup, hidden }) => !hidden && isWanted(helpGroup))
+    .flatMap(flag => {
+      const { name, char, summary = '' } = flag
+      const isOption = flag.type === 'option'
+      const value = isOption ? (flag.options ?? fileOf(flag.helpValue?.toString())) : undefined
+      const offered = { summary, value, isMultiple: isOption && flag.multiple === true }
+      const names = char ? [`--${name}`, `-${char}`] : [`--${name}`]
+      const turned = !isOption && flag.allowNo ? [{ ...offered, names: [`--no-${name}`] }] : []
+      return [{ ...offered, names }, ...turned]
+    })
+}
+
+function fileOf(helpValue: string | undefined): CompletedValue {
+  if (helpValue === 'DIR') return 'folder'
+  return helpValue === 'FILE' ? 'file' : 'text'
+}
+
+/** Returns the possible values of the first argument that has any. */
+function operandOf({ args }: Loadable): CompletedValue {
+  for (const { name, options } of Object.values(args)) {
+    if (options) return options
+    if (name === 'path' || name === 'folder') return 'file'
+  }
+  return 'text'
+}
+
+function spoken(id: string): string {
+  return id.replaceAll(':', ' ')
+}

@@ -1,0 +1,116 @@
+import { parseJson } from '../../base/parse-json.ts'
+import { type Client, openClient } from '../../client/client.ts'
+import { addressHint, errorFromResponse } from '../../client/failure.ts'
+import type { Incoming } from '../../client/fetch.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import { auth } from '../../contract/auth.ts'
+import type { Io } from '../io.ts'
+import { type Announcement, findLocalServer } from '../local.ts'
+import { profileFlag } from '../settings/login-command.ts'
+import { type Profile, runtimeKey } from '../settings/profile.ts'
+import { connectOverNetwork } from './over-network.ts'
+import type { ResolvedRuntime } from './resolve-runtime.ts'
+import { withResponseTimeout } from './response-timeout.ts'
+
+/** Authentication methods of a runtime, as it reports them. */
+export interface AuthMethods {
+  readonly modes: { readonly apiKey: boolean; readonly oidc: boolean; readonly device: boolean }
+  /** Path for browser sign-in; null if it is not supported. */
+  readonly loginPath: string | null
+}
+
+export interface RuntimeAuthMethods extends AuthMethods {
+  /** True if a server reported them; false if they come from the local configuration. */
+  readonly isServer: boolean
+}
+
+/** Returns true if the runtime requires no credential. */
+export function requiresNoCredential({ modes }: Pick<AuthMethods, 'modes'>): boolean {
+  return !modes.apiKey && !modes.oidc
+}
+
+/** Returns true if the runtime accepts access tokens only, and no API keys. Returns false if unknown. */
+export function acceptsTokensOnly(ways: AuthMethods | undefined): ways is AuthMethods {
+  return ways?.modes.oidc === true && !ways.modes.apiKey
+}
+
+/**
+ * Returns the authentication methods of a runtime. With `--as-operator`, asks the server of the data
+ * directory if one runs, because callers use that server.
+ *
+ * @returns undefined if they cannot be determined
+ */
+export async function findAuthMethods(
+  profile: Profile,
+  io: Pick<Io, 'env' | 'cwd' | 'clock'>,
+  { kind, baseUrl, fetch }: ResolvedRuntime,
+): Promise<RuntimeAuthMethods | undefined> {
+  try {
+    const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
+    if (server) return { ...(await askServer(profile, io, server)), isServer: true }
+    return {
+      ...(await fetchAuthMethods(openClient({ baseUrl, fetch: withResponseTimeout(fetch) }), profile)),
+      isServer: kind !== 'process',
+    }
+  } catch {
+    return undefined
+  }
+}
+
+async function askServer(
+  profile: Profile,
+  io: Pick<Io, 'env' | 'cwd' | 'clock'>,
+  server: Announcement,
+): Promise<AuthMethods> {
+  const { fetch, close } = connectOverNetwork(server, io, {})
+  try {
+    return await fetchAuthMethods(
+      openClient({ baseUrl: server.url, fetch: withResponseTimeout(fetch) }),
+      profile,
+    )
+  } finally {
+    await close()
+  }
+}
+
+/**
+ * Requests the authentication methods of a runtime. No credential is required.
+ *
+ * @param profile  profile of the runtime, for messages
+ * @throws Unreachable  the server is not a runtime
+ */
+export async function fetchAuthMethods(client: Client, profile: Profile): Promise<AuthMethods> {
+  const { method, path } = auth.config
+  const answer = await client.raw({ method, path })
+  if (answer.status >= 300) throw await refusal(answer, profile)
+  const said = parseAuthMethods(parseJson(await answer.text()))
+  if (said) return said
+  throw notARuntime(profile, 'it does not report how to sign in')
+}
+
+async function refusal(answer: Incoming, profile: Profile): Promise<Error> {
+  const error = await errorFromResponse(answer)
+  const isNoRuntime = answer.status === 404 || (answer.status >= 400 && error instanceof Unreachable)
+  return isNoRuntime
+    ? notARuntime(profile, `it responds to /auth/config with status ${answer.status}`)
+    : error
+}
+
+function parseAuthMethods(answer: unknown): AuthMethods | undefined {
+  const { modes, loginPath = null } = { ...(answer as Partial<AuthMethods> | undefined) }
+  const { apiKey, oidc, device } = { ...modes }
+  const isSound =
+    typeof apiKey === 'boolean' &&
+    typeof oidc === 'boolean' &&
+    typeof device === 'boolean' &&
+    (loginPath === null || typeof loginPath === 'string')
+  return isSound ? { modes: { apiKey, oidc, device }, loginPath } : undefined
+}
+
+function notARuntime(profile: Profile, why: string): Unreachable {
+  return new Unreachable(
+    `${runtimeKey(profile)} does not look like a Workbase runtime: ${why}`,
+    addressHint,
+    { next: [`wb login URL${profileFlag(profile)}    with the address of the runtime itself`] },
+  )
+}

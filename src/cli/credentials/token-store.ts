@@ -1,0 +1,163 @@
+import type { Clock } from '../../base/clock.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
+import type { DeviceTokens } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { Keychain } from '../../keychain/keychain.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+
+/** Content of a keychain entry, as JSON. */
+export interface StoredTokens {
+  readonly token: string
+  /** Token for `/auth/device/refresh`; undefined for an API key. */
+  readonly refreshToken?: string
+  /** Expiration in milliseconds since 1970; undefined if unknown. */
+  readonly expiresAt?: number
+  /** Time from which the token is renewed, in milliseconds since 1970. */
+  readonly renewAt?: number
+}
+
+/**
+ * Time before its expiration at which a token is renewed. Tokens of a short lifetime are renewed in its
+ * last quarter.
+ */
+const renewBeforeMs = 60_000
+
+/** Maximum lifetime of a token: ten years. */
+const lifeSecondsMax = 315_360_000
+
+/**
+ * Validates tokens from the runtime, and converts them to the stored format.
+ *
+ * @throws Unreachable  the tokens are malformed
+ */
+export function parseTokens(issued: DeviceTokens, nowMs: number): StoredTokens {
+  const { access_token: token, refresh_token: refreshToken, expires_in: seconds } = issued
+  const isSound =
+    isToken(token) &&
+    (refreshToken === undefined || isToken(refreshToken)) &&
+    (seconds === undefined || Number.isFinite(seconds))
+  if (!isSound) throw unexpectedResponse('the runtime returned invalid tokens')
+  const lifeMs = seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifeSecondsMax) * 1_000
+  return {
+    token,
+    ...(refreshToken !== undefined && { refreshToken }),
+    ...(lifeMs !== undefined && {
+      expiresAt: nowMs + lifeMs,
+      renewAt: nowMs + lifeMs - Math.min(renewBeforeMs, lifeMs / 4),
+    }),
+  }
+}
+
+function isToken(value: unknown): boolean {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
+}
+
+export interface TokenStoreOptions {
+  readonly keychain: Pick<Keychain, 'getPassword' | 'setPassword'>
+  readonly account: string
+  /** Command that signs in again. */
+  readonly loginLine: string
+  readonly clock: Clock
+  /** Runs work while no other process of this user changes logins. */
+  withLock<T>(work: () => Promise<T>): Promise<T>
+  renew(refreshToken: string): Promise<DeviceTokens>
+}
+
+/** Service name of all keychain entries. */
+export const keychainService = 'workbase'
+
+/** Tokens of a stored login, which are renewed before they expire. */
+export class TokenStore {
+  #read: Promise<StoredTokens> | undefined
+
+  constructor(private readonly parts: TokenStoreOptions) {}
+
+  /**
+   * Returns a token for a request. Renews it if it is about to expire; only one process does so at a time.
+   *
+   * @param refused  token that the runtime rejected; it is renewed even if it has not expired
+   * @throws KeychainUnavailable
+   * @throws WbError unauthorized  the entry is missing, or the login has ended
+   */
+  async token(refused?: string): Promise<string> {
+    const { clock } = this.parts
+    this.#read ??= this.#stored()
+    const tokens = await this.#read
+    const isDue = clock.now() >= (tokens.renewAt ?? tokens.expiresAt ?? Infinity)
+    if (!isDue && tokens.token !== refused) return tokens.token
+    if (tokens.refreshToken === undefined) {
+      if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#ended()
+      return tokens.token
+    }
+    const renewed = this.parts.withLock(() => this.#renewed(tokens))
+    // What could not be renewed is still what is known.
+    this.#read = renewed.catch(() => tokens)
+    return (await renewed).token
+  }
+
+  /** Returns the stored tokens without renewing them. */
+  async tokens(): Promise<StoredTokens> {
+    this.#read ??= this.#stored()
+    return this.#read
+  }
+
+  /** Renews the tokens, unless another process has done so in the meantime. */
+  async #renewed(before: StoredTokens): Promise<StoredTokens> {
+    const { keychain, account, clock, renew } = this.parts
+    const now = await this.#stored()
+    if (now.token !== before.token || now.refreshToken === undefined) return now
+    try {
+      const next = parseTokens(await renew(now.refreshToken), clock.now())
+      // Before the lock is let go: the old one is good for nothing any more.
+      await keychain.setPassword(
+        keychainService,
+        account,
+        JSON.stringify({ ...previousRefreshToken(now), ...next }),
+      )
+      return next
+    } catch (error) {
+      if (isLoginEnded(error)) throw this.#ended(error)
+      // A provider that is away may be back before the token ends.
+      if (error instanceof WbError && clock.now() < (now.expiresAt ?? 0)) return now
+      throw error
+    }
+  }
+
+  async #stored(): Promise<StoredTokens> {
+    const { keychain, account } = this.parts
+    const text = await keychain.getPassword(keychainService, account)
+    const tokens = text === null ? undefined : parsed(text)
+    if (tokens) return tokens
+    throw new WbError('unauthorized', 'the keychain no longer contains this login', {
+      next: [this.parts.loginLine],
+    })
+  }
+
+  #ended(cause?: WbError): WbError {
+    const why = cause ? `: ${plainLine(cause.message)}` : ''
+    return new WbError(
+      'unauthorized',
+      `the login has ended${why}`,
+      { next: [this.parts.loginLine] },
+      { cause },
+    )
+  }
+}
+
+/** Returns the previous refresh token, for providers that do not issue a new one. */
+function previousRefreshToken({ refreshToken }: StoredTokens): Partial<StoredTokens> {
+  return refreshToken === undefined ? {} : { refreshToken }
+}
+
+function isLoginEnded(error: unknown): error is WbError {
+  return error instanceof WbError && (error.status === 400 || error.status === 401)
+}
+
+function parsed(text: string): StoredTokens | undefined {
+  try {
+    const tokens = JSON.parse(text) as Partial<StoredTokens> | null
+    return typeof tokens?.token === 'string' ? (tokens as StoredTokens) : undefined
+  } catch {
+    return undefined
+  }
+}

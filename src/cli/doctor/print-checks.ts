@@ -1,0 +1,51 @@
+import { hostFacts } from '../../base/host-facts.ts'
+import type { Examined } from '../local.ts'
+import type { Profile } from '../settings/profile.ts'
+import type { Output } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { wrapLine } from '../terminal/wrap.ts'
+import type { Check } from './check.ts'
+import type { CheckResults } from './doctor.ts'
+
+const marks: Record<Check['state'], string> = { ok: '✓', warning: '!', failed: '✗', skipped: '–' }
+const nameWidth = 10
+
+/** Returns the result of all checks as JSON. */
+export function doctorJson(
+  { dataDir }: Pick<Profile, 'dataDir'>,
+  { server, isReady, configPath, config: { problems, warnings } }: CheckResults,
+  { checks, examined }: { checks: readonly Check[]; examined?: Examined },
+): object {
+  return {
+    ok: checks.every(({ state }) => state !== 'failed'),
+    node: `v${hostFacts.nodeVersion}`,
+    dataDir,
+    server: server ? { url: server.url, pid: server.pid, startedAt: server.startedAt, ready: isReady } : null,
+    config: { path: configPath, problems, warnings },
+    ...(examined && { store: examined }),
+    checks,
+  }
+}
+
+/**
+ * Prints each check, followed by its command. In a pipe, prints one line of name, state, detail and command,
+ * separated by tabs.
+ */
+export function printChecks(output: Output, checks: readonly Check[]): void {
+  for (const check of checks)
+    for (const line of output.interactive ? lines(output, check) : [piped(check)]) output.result(line)
+}
+
+function piped({ name, state, detail, mend = '' }: Check): string {
+  return [name, state, detail, mend].map(plainLine).join('\t')
+}
+
+function lines({ style, width }: Output, { name, state, detail, mend }: Check): string[] {
+  const isQuiet = state === 'skipped'
+  const mark = isQuiet ? marks.skipped : style[state === 'ok' ? 'good' : 'bad'](marks[state])
+  const hang = nameWidth + 6
+  const first = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
+  const told = wrapLine(first, width, hang).map(line => (isQuiet ? style.dim(line) : line))
+  // The command is not wrapped, so it can be copied.
+  return mend === undefined || isQuiet ? told : [...told, `${' '.repeat(hang)}${plainLine(mend)}`]
+}

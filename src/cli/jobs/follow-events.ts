@@ -1,0 +1,62 @@
+import { pause } from '../../base/pause.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import { WbError } from '../../contract/errors.ts'
+
+const waitFirstMs = 500
+const waitMaxMs = 30_000
+
+/** An event with an ID at which a stream can resume. */
+interface Numbered {
+  readonly id: string
+}
+
+export interface FollowOptions<E> {
+  /** ID of the last event received. If undefined, the stream starts with new events. */
+  after: string | undefined
+  /** Opens the stream after an event; without one, with new events. */
+  open(after: string | undefined): AsyncIterable<E>
+  /** Called when the connection is lost, with the time until the next attempt. */
+  onLost(waitMs: number): void
+  /** Called on the first event after a lost connection. */
+  onReconnected(): void
+  /** Stops following. */
+  signal: AbortSignal
+  /** Replaces the wait in tests. */
+  pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
+}
+
+/**
+ * Yields events, and reconnects after the last event when the connection is lost. The delay doubles until an
+ * event arrives, up to {@link waitMaxMs}.
+ *
+ * @throws WbError  when the runtime refuses with an error that is not temporary
+ */
+export async function* followEvents<E extends Numbered>(following: FollowOptions<E>): AsyncGenerator<E> {
+  const { open, onLost, onReconnected, signal, pause: rest = pause } = following
+  let { after } = following
+  let waitMs = waitFirstMs
+  let isLost = false
+  while (!signal.aborted) {
+    try {
+      for await (const event of open(after)) {
+        after = event.id
+        if (isLost) onReconnected()
+        isLost = false
+        waitMs = waitFirstMs
+        yield event
+      }
+    } catch (error) {
+      if (!signal.aborted && !isTemporary(error)) throw error
+    }
+    if (signal.aborted) return
+    onLost(waitMs)
+    isLost = true
+    await rest(waitMs, signal)
+    waitMs = Math.min(2 * waitMs, waitMaxMs)
+  }
+}
+
+function isTemporary(error: unknown): boolean {
+  if (error instanceof WbError) return error.status === 429 || error.status >= 500
+  return error instanceof Unreachable
+}

@@ -1,0 +1,25 @@
+import type { McpServer } from '../../contract/mcp-servers.ts'
+import type { Session } from '../connection/session.ts'
+import { validateConfig } from '../doctor/validate-config.ts'
+
+/** Fields that servers declared in the configuration share with registered servers. */
+export type DeclaredServer = Pick<McpServer, 'mcpServerId' | 'label' | 'url' | 'allowedTools' | 'enabled'>
+
+/**
+ * Returns the servers that the local configuration declares for a workspace. Returns none for a remote
+ * runtime, which has no route for them.
+ */
+export async function listDeclaredServers(workspaceId: string, session: Session): Promise<DeclaredServer[]> {
+  if ((await session.remoteRuntime())?.kind === 'named') return []
+  const { local } = await validateConfig(session.profile, session.io)
+  const servers = local?.config.mcp.stdioServers ?? []
+  return servers
+    .filter(({ workspaces }) => workspaces?.includes(workspaceId) ?? true)
+    .map(({ id, allowedTools, enabled }) => ({
+      mcpServerId: id,
+      label: id,
+      url: 'from the configuration',
+      allowedTools,
+      enabled,
+    }))
+}

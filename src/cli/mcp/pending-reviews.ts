@@ -1,0 +1,73 @@
+import pMap from 'p-map'
+import { systemClock } from '../../base/clock.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import type { Client } from '../../client/client.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type McpServer, type McpServerTool, mcpServers } from '../../contract/mcp-servers.ts'
+import { counted } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { toolsAwaitingReview } from './review.ts'
+
+/** Maximum wait for servers while a list is shown. */
+const waitMs = 3_000
+const askedAtOnce = 8
+
+/** Tools of a server that need approval before agents can use them. */
+export interface PendingReview {
+  readonly server: McpServer
+  readonly tools: readonly McpServerTool[]
+}
+
+/**
+ * Returns the servers with tools that currently need approval. Skips servers that are disabled or do not
+ * respond in time.
+ */
+export async function findPendingReviews(
+  client: Client,
+  servers: readonly McpServer[],
+  signal: AbortSignal,
+): Promise<PendingReview[]> {
+  const enabled = servers.filter(server => server.enabled)
+  const asked = await pMap(
+    enabled,
+    async server => ({ server, tools: await waitingTools(client, server, signal) }),
+    { concurrency: askedAtOnce },
+  )
+  return asked.filter(({ tools }) => tools.length > 0)
+}
+
+async function waitingTools(
+  client: Client,
+  { workspaceId, mcpServerId }: McpServer,
+  signal: AbortSignal,
+): Promise<readonly McpServerTool[]> {
+  const params = { workspaceId, mcpServerId }
+  const ask = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
+  try {
+    return toolsAwaitingReview(await withTimeout(systemClock, waitMs, ask, signal))
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof TimedOut || error instanceof WbError || error instanceof Unreachable) return []
+    throw error
+  }
+}
+
+/** Returns lines with the tools that need approval, and the command to review them. */
+export function pendingReviewLines({ server: { label }, tools }: PendingReview): string[] {
+  const wait = tools.length === 1 ? 'waits' : 'wait'
+  return [
+    `  ${counted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for review:`,
+    `    ${reviewLine(label)}`,
+  ]
+}
+
+/** Like {@link pendingReviewLines}, but on one line without the server's name. */
+export function pendingReviewSummary({ server: { label }, tools }: PendingReview): string {
+  return `${counted(tools.length, 'tool')} ${tools.length === 1 ? 'waits' : 'wait'}: ${reviewLine(label)}`
+}
+
+function reviewLine(label: string): string {
+  return `wb mcp servers review ${shellWord(plainLine(label))}`
+}

@@ -1,0 +1,102 @@
+import { sha256 } from '../../base/id.ts'
+
+/** Default overlap of the runtime's chunkers. @see docs/http.md#chunkers */
+const defaultOverlapMax = 150
+const defaultOverlapShare = 1 / 6
+
+/** Maximum number of characters to hash over all attempts, which takes about a second. */
+const hashedCharsMax = 100_000_000
+
+/** Text of joined chunks, with the offset of each chunk. */
+export interface JoinedText {
+  readonly text: string
+  readonly starts: readonly number[]
+}
+
+/**
+ * Joins slices of a text whose overlaps are unknown. If lines repeat, several overlaps are possible. The
+ * longest one up to a limit is used, with the limit that reproduces the hash of the text, else the most
+ * likely limit.
+ *
+ * @param contentHash  SHA-256 of the text in hexadecimal; null if it is unknown, or the last slices are missing
+ */
+export function joinChunks(chunks: readonly string[], contentHash: string | null): JoinedText {
+  const overlaps = chunks.map((chunk, at) => (at === 0 ? [] : overlapsOf(chunks[at - 1]!, chunk)))
+  const likely = joinedUpTo(likelyLimit(chunks, overlaps), chunks, overlaps)
+  if (contentHash === null || sha256(likely.text) === contentHash) return likely
+  const attemptsMax = Math.floor(hashedCharsMax / likely.text.length)
+  const limits = [0, ...[...new Set(overlaps.flat())].sort((a, b) => a - b)]
+  for (const limit of limits.slice(0, attemptsMax)) {
+    const attempt = joinedUpTo(limit, chunks, overlaps)
+    if (sha256(attempt.text) === contentHash) return attempt
+  }
+  return likely
+}
+
+/** Returns the longest unambiguous overlap, but at least the default of the runtime. */
+function likelyLimit(chunks: readonly string[], overlaps: readonly (readonly number[])[]): number {
+  const longest = chunks.reduce((length, chunk) => Math.max(length, chunk.length), 0)
+  const byDefault = Math.min(defaultOverlapMax, Math.floor(longest * defaultOverlapShare))
+  return overlaps.reduce(
+    (limit, lengths) => (lengths.length === 1 ? Math.max(limit, lengths[0]!) : limit),
+    byDefault,
+  )
+}
+
+function joinedUpTo(
+  limit: number,
+  chunks: readonly string[],
+  overlaps: readonly (readonly number[])[],
+): JoinedText {
+  const starts: number[] = []
+  const parts: string[] = []
+  let length = 0
+  for (const [at, chunk] of chunks.entries()) {
+    const shared = overlaps[at]!.find(overlap => overlap <= limit) ?? 0
+    starts.push(length - shared)
+    parts.push(chunk.slice(shared))
+    length += chunk.length - shared
+  }
+  return { text: parts.join(''), starts }
+}
+
+/**
+ * Returns the possible overlaps of the end of a text with the start of the next one, longest first. Neither
+ * text overlaps as a whole.
+ *
+ * @see Knuth, Morris, Pratt, "Fast pattern matching in strings", 1977
+ */
+export function overlapsOf(text: string, next: string): number[] {
+  const longest = Math.min(text.length, next.length) - 1
+  if (longest < 1) return []
+  const head = next.slice(0, longest)
+  const borders = bordersOf(head)
+  const lengths: number[] = []
+  for (let length = matched(text.slice(-longest), head, borders); length > 0; length = borders[length - 1]!)
+    lengths.push(length)
+  return lengths
+}
+
+/** Returns, for each prefix of a text, the length of its longest proper prefix that is also a suffix. */
+function bordersOf(text: string): number[] {
+  const borders = [0]
+  for (let at = 1, length = 0; at < text.length; at++) {
+    length = extended(length, text[at]!, text, borders)
+    borders.push(length)
+  }
+  return borders
+}
+
+/** Returns the length of the longest prefix of `head` that is a suffix of a text of at most its length. */
+function matched(text: string, head: string, borders: readonly number[]): number {
+  let length = 0
+  for (let at = 0; at < text.length; at++) length = extended(length, text[at]!, head, borders)
+  return length
+}
+
+/** Extends a match of a prefix of `head` by one character, and returns the length of the longest match. */
+function extended(length: number, unit: string, head: string, borders: readonly number[]): number {
+  let from = length
+  while (from > 0 && head[from] !== unit) from = borders[from - 1]!
+  return head[from] === unit ? from + 1 : 0
+}

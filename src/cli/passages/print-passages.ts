@@ -1,0 +1,164 @@
+import { isMarkdown } from '../ingest/text-types.ts'
+import { documentName } from '../shown/resources.ts'
+import type { Output } from '../terminal/output.ts'
+import { displayWidth, pad, plain, plainLine, truncate } from '../terminal/terminal-text.ts'
+import { type ExcerptLine, excerpt, marked, type Room } from './excerpt.ts'
+import type { Passage } from './find-passages.ts'
+import { readMarkdown, sectionAt } from './markdown.ts'
+import { matchesIn, stemsOf } from './matches.ts'
+
+const barSteps = 5
+const excerptLines = 3
+/** Maximum width of a card; longer lines are hard to read. */
+const widthMax = 100
+const widthMin = 24
+const indent = '     '
+
+/**
+ * Returns the coverage as a bar of five steps: full coverage fills it, and less than a fifth leaves it empty. It does not
+ * depend on the other results.
+ *
+ * @param coverage  0 to 1
+ * @returns the filled steps, and the empty ones
+ */
+export function coverageBar(coverage: number): [filled: string, empty: string] {
+  const steps = Math.floor(coverage * barSteps)
+  return ['▮'.repeat(steps), '▯'.repeat(barSteps - steps)]
+}
+
+/** Returns score and coverage as numbers, with the same width on every card. */
+export function formatMeasures({ coverage, score }: Pick<Passage, 'coverage' | 'score'>): string {
+  const share = coverage === undefined ? '' : `${Math.floor(coverage * 100)} %`.padStart('  100 %'.length)
+  return score.toFixed(4) + share
+}
+
+/** Names of knowledge bases by ID, if passages come from several. */
+export type BaseNames = ReadonlyMap<string, string>
+
+/** Prints passages: as cards in a terminal, as tab-separated lines in a pipe. */
+export function printPassages(
+  output: Output,
+  question: string,
+  passages: readonly Passage[],
+  { explain, names }: { explain: boolean; names?: BaseNames },
+): void {
+  if (!output.interactive) {
+    for (const passage of passages) output.result(row(passage, names))
+    return
+  }
+  const stems = stemsOf(question)
+  for (const passage of passages) {
+    for (const line of card(output, { passage, stems, names, explain })) output.result(line)
+    output.result('')
+  }
+}
+
+function row(passage: Passage, names: BaseNames | undefined): string {
+  const { number, score, documentId, chunkIndex, document, id, text, knowledgeBaseId } = passage
+  const cells = [
+    number,
+    score,
+    documentId ?? id,
+    chunkIndex ?? '',
+    sourceOf(document) ?? '',
+    titleOf(document) ?? '',
+    text,
+    ...(names ? [names.get(knowledgeBaseId) ?? knowledgeBaseId] : []),
+  ]
+  return cells.map(cell => plainLine(String(cell))).join('\t')
+}
+
+interface Card {
+  readonly passage: Passage
+  readonly stems: ReadonlySet<string>
+  readonly names: BaseNames | undefined
+  readonly explain: boolean
+}
+
+function* card(output: Output, { passage, stems, names, explain }: Card): Generator<string> {
+  const { style } = output
+  const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
+  const number = pad(`[${passage.number}]`, indent.length - 1)
+  const right = measured(output, passage, explain)
+  const room = width - indent.length - (right.cells === 0 ? 0 : right.cells + 2)
+  const { lines, section } = excerptWithSection(passage, stems, {
+    width: width - indent.length,
+    lines: excerptLines,
+  })
+  const title = truncate(section ? `${passageTitle(passage)} › ${section}` : passageTitle(passage), room)
+  yield `${number} ${style.strong(pad(title, room))}  ${right.text}`.trimEnd()
+  for (const line of lines) yield indent + marked(line, style.mark)
+  for (const line of sourceLines(passage, width, names)) yield style.dim(line)
+}
+
+/** End of a card's first line, and its width in cells. */
+function measured({ style }: Pick<Output, 'style'>, passage: Passage, explain: boolean) {
+  const numbers = explain ? formatMeasures(passage) : ''
+  if (passage.coverage === undefined) return { text: numbers, cells: numbers.length }
+  const [filled, empty] = coverageBar(passage.coverage)
+  const bar = (filled && style.good(filled)) + (empty && style.dim(empty))
+  const before = numbers && `${numbers} `
+  return { text: before + bar, cells: before.length + barSteps }
+}
+
+/** Returns an excerpt of a passage, and the title of its section in a Markdown document. */
+export function excerptWithSection(
+  passage: Passage,
+  stems: ReadonlySet<string>,
+  room: Room,
+): { lines: ExcerptLine[]; section?: string } {
+  const text = plain(passage.text)
+  if (!isOfMarkdown(passage)) return { lines: excerpt(text, stems, room) }
+  const name = passageTitle(passage)
+  const readable = readMarkdown(text, name)
+  const lines = excerpt(readable.text, stems, room, readable.lineStarts)
+  const from = lines[0]?.start ?? 0
+  const match = matchesIn(readable.text, stems).find(({ start }) => start >= from)
+  const section = sectionAt(readable, match?.start ?? from)
+  if (section === undefined || section.title === name) return { lines }
+  if (section.at !== from) return { lines, section: section.title }
+  // The title of the card has the heading. Spaces in its place keep the offsets of the text.
+  const { at, title } = section
+  const { text: whole, lineStarts } = readable
+  const without = whole.slice(0, at) + whole.slice(at).replace(/.*/, heading => ' '.repeat(heading.length))
+  return { lines: excerpt(without, stems, room, lineStarts), section: title }
+}
+
+/** Returns true if the document is a Markdown file. */
+export function isOfMarkdown({ document }: Pick<Passage, 'document'>): boolean {
+  return isMarkdown(sourceOf(document) ?? '')
+}
+
+/** Returns the document title of a passage as one line of plain text. */
+export function passageTitle({ document, id }: Pick<Passage, 'document' | 'id'>): string {
+  return plainLine(document ? documentName(document) : id)
+}
+
+/** Returns the file name and chunk number of a passage. */
+export function passageLocation({ document, chunkIndex }: Pick<Passage, 'document' | 'chunkIndex'>): string {
+  const source = sourceOf(document)
+  const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  return place.filter(Boolean).join(' · ')
+}
+
+/**
+ * Returns the location with the ID. In a narrow terminal, the ID is on a separate line, so that it can be
+ * copied.
+ */
+function sourceLines(passage: Passage, width: number, names: BaseNames | undefined): string[] {
+  const { documentId, id, knowledgeBaseId } = passage
+  const words = [names?.get(knowledgeBaseId), passageLocation(passage)].filter(Boolean).join(' · ')
+  const known = plainLine(documentId ?? id)
+  const whole = [words, known].filter(Boolean).join(' · ')
+  if (displayWidth(indent + whole) <= width) return [indent + whole]
+  const beside = Math.min(indent.length, Math.max(0, width - known.length))
+  return [indent + truncate(words, width - indent.length), ' '.repeat(beside) + known]
+}
+
+function sourceOf(document: Passage['document']): string | undefined {
+  return document?.sourceFilename ?? document?.sourceDocId ?? undefined
+}
+
+function titleOf(document: Passage['document']): string | undefined {
+  return typeof document?.metadata.title === 'string' ? document.metadata.title : undefined
+}

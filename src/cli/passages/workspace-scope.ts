@@ -1,0 +1,32 @@
+import type { Client } from '../../client/client.ts'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+import { listKnowledgeBases, type ResolveContext, resolveKnowledgeBase } from '../find/resolve.ts'
+
+/** All knowledge bases of a workspace, as the scope of a search. */
+export interface WorkspaceScope {
+  readonly workspaceId: string
+  readonly knowledgeBaseId?: undefined
+  /** Names of the knowledge bases by ID. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+export async function workspaceScope(client: Client, { workspaceId }: Workspace): Promise<WorkspaceScope> {
+  return placeOf(workspaceId, await listKnowledgeBases(client, workspaceId))
+}
+
+/**
+ * Returns the named knowledge base, or else the only one. If there are several, the user can choose one or all.
+ *
+ * @throws WbError, UsageError  see {@link resolveKnowledgeBase}
+ */
+export function knowledgeBaseOrAll(
+  resolving: ResolveContext,
+  named: string | undefined,
+): Promise<KnowledgeBase | WorkspaceScope> {
+  return resolveKnowledgeBase(resolving, named, placeOf)
+}
+
+function placeOf(workspaceId: string, bases: readonly KnowledgeBase[]): WorkspaceScope {
+  return { workspaceId, names: new Map(bases.map(base => [base.knowledgeBaseId, base.name])) }
+}

@@ -1,0 +1,52 @@
+import type { Me } from '../../contract/auth.ts'
+import type { CredentialSelection } from '../credentials/credential.ts'
+import type { StoredTokens } from '../credentials/token-store.ts'
+import { type Profile, runtimeKey } from '../settings/profile.ts'
+import type { Fields } from '../shown/resources.ts'
+import { callerName, permissionPhrases } from './identity.ts'
+import { describeCredential, expirationField, expirationTime, keychainLocation } from './notes.ts'
+
+/** Identity at a runtime, and the credential that establishes it. */
+export interface AuthStatus {
+  readonly profile: Profile
+  readonly chosen: CredentialSelection
+  /** Null for a caller without an identity. */
+  readonly me: Me | null
+  /** Description of the accessible workspaces. */
+  readonly reach: string | undefined
+  /** Tokens of the stored login. */
+  readonly tokens: StoredTokens | undefined
+}
+
+/** Returns the status as JSON. */
+export function authStatusJson({ profile, chosen, me, tokens }: AuthStatus): object {
+  const { used, others, why } = chosen
+  return {
+    profile: profile.name,
+    runtime: runtimeKey(profile),
+    runtimeFrom: profile.urlFrom ?? 'data directory',
+    credential: used
+      ? { kind: used.kind, from: used.from, keychain: used.from === 'wb login' ? used.login.driver : null }
+      : null,
+    why: why ?? null,
+    others: others.map(({ kind, from }) => ({ kind, from })),
+    expiresAt: expirationTime(me, tokens) ?? null,
+    me,
+  }
+}
+
+/** Returns the fields of the status to show. */
+export function authStatusFields({ profile, chosen, me, reach, tokens }: AuthStatus): Fields {
+  const { used, others, why } = chosen
+  return {
+    profile:
+      profile.nameFrom === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameFrom}`,
+    runtime: `${runtimeKey(profile)}, by ${profile.urlFrom === 'profile' ? 'the profile' : (profile.urlFrom ?? 'its data directory')}`,
+    credential: used ? `${describeCredential(used)}${why ? `: ${why}` : ''}` : (why ?? 'none'),
+    'not sent': others.map(describeCredential).join(', '),
+    kept: used?.from === 'wb login' ? keychainLocation(used.login.driver, profile) : undefined,
+    who: me && callerName(me),
+    may: me && `${permissionPhrases(me).join('; ')}, in ${reach}`,
+    ends: expirationField(me, tokens),
+  }
+}

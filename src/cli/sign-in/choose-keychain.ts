@@ -1,0 +1,58 @@
+import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
+import { keychainDriver } from '../credentials/keychains.ts'
+import { refuseClearText } from '../settings/address.ts'
+import { changeProfiles } from '../settings/change-settings.ts'
+import type { Profile } from '../settings/profile.ts'
+import { readProfiles, requireFreeName } from '../settings/profiles.ts'
+import type { Output } from '../terminal/output.ts'
+import { requireKeychain } from './save-login.ts'
+
+/**
+ * Returns the keychain for a new login. If it is unavailable, offers to use a file instead.
+ *
+ * @param agree  asks the user; undefined if there is no terminal
+ * @throws KeychainUnavailable  the user declined, or there is no terminal
+ */
+export async function chooseKeychain(
+  profile: Profile,
+  output: Output,
+  agree: ((question: string) => Promise<boolean>) | undefined,
+): Promise<KeychainDriver> {
+  const driver = keychainDriver(profile.keychain)
+  if (driver === 'file') return driver
+  try {
+    await requireKeychain(profile, driver)
+    return driver
+  } catch (error) {
+    if (!(error instanceof KeychainUnavailable) || !agree) throw error
+    output.warn(`  ! ${error.message}`)
+    if (await agree('Store the login in a file that only you can read?')) return 'file'
+    throw error
+  }
+}
+
+/**
+ * Checks that a profile can store a login.
+ *
+ * @throws WrongAddress  the login would travel unencrypted
+ * @throws UsageError    the profile is new, and its name differs from that of another profile only in case
+ */
+export function requireStorableLogin({ name, settingsDir, url, urlFrom, insecureHttp }: Profile): void {
+  const stored = readProfiles(settingsDir)
+  if (!stored.profiles[name]) requireFreeName(stored, name)
+  if (url !== undefined && !insecureHttp) refuseClearText('a login', { url, urlFrom })
+}
+
+/** Stores the runtime of a login in its profile. For a login in a file, also stores that choice. */
+export function saveProfileRuntime(
+  { name, url, urlFrom, settingsDir }: Profile,
+  driver: KeychainDriver | undefined,
+): Promise<void> {
+  return changeProfiles(settingsDir, ({ profiles }) => {
+    profiles[name] = {
+      ...(profiles[name] ?? { workspaces: {} }),
+      ...(urlFrom === '--url' && { url }),
+      ...(driver === 'file' && { keychain: driver }),
+    }
+  })
+}

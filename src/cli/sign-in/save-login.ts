@@ -1,0 +1,136 @@
+import { type Clock, timestamp } from '../../base/clock.ts'
+import { randomNameHex } from '../../base/id.ts'
+import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
+import { openUserKeychain } from '../credentials/keychains.ts'
+import {
+  deleteLogin,
+  findLogin,
+  type Login,
+  listLogins,
+  type StoredLogin,
+  storeLogin,
+} from '../credentials/logins.ts'
+import { withLoginsLock } from '../credentials/logins-lock.ts'
+import { keychainService, type StoredTokens } from '../credentials/token-store.ts'
+import { type Profile, runtimeKey } from '../settings/profile.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+
+/** A login to store. */
+export interface NewLogin extends Pick<Login, 'kind' | 'who' | 'driver'> {
+  readonly tokens: StoredTokens
+}
+
+/**
+ * Stores tokens in a keychain. Replaces an earlier login for the same runtime.
+ *
+ * @throws KeychainUnavailable  nothing was changed
+ */
+export async function saveLogin(
+  profile: Profile,
+  { tokens, driver, ...login }: NewLogin,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
+): Promise<void> {
+  await withLoginsLock(profile, signal, async () => {
+    const before = findLogin(profile)
+    const account = accountFor(profile)
+    await openUserKeychain(profile, driver).setPassword(keychainService, account, JSON.stringify(tokens))
+    storeLogin(profile, { ...login, driver, account, storedAt: timestamp(clock) })
+    if (before) await removeEntry(profile, before).catch(() => {})
+  })
+}
+
+/**
+ * Removes a login, first from its keychain, then from the index, so that a partial removal is not reported
+ * as done.
+ *
+ * @param options.isForced  continue if the keychain is not available
+ * @returns description of what could not be removed
+ * @throws KeychainUnavailable
+ */
+export async function removeLogin(
+  profile: Profile,
+  login: StoredLogin,
+  { signal, isForced = false }: { signal: AbortSignal; isForced?: boolean },
+): Promise<string | undefined> {
+  return withLoginsLock(profile, signal, async () => {
+    let left: string | undefined
+    try {
+      await removeEntry(profile, login)
+    } catch (error) {
+      if (!(error instanceof KeychainUnavailable) || !isForced) throw error
+      left = `${error.message}; its entry "${plainLine(login.account)}" was not removed`
+    }
+    deleteLogin(profile.settingsDir, login)
+    return left
+  })
+}
+
+/** Result of removing keychain entries without a login. */
+interface Orphans {
+  /** Runtimes whose entries were removed. */
+  readonly removed: readonly string[]
+  /** Descriptions of keychains that could not be checked. */
+  readonly left: readonly string[]
+}
+
+/**
+ * Removes keychain entries that have no login in the index, as left by a command that was killed. Settings
+ * folders can share a keychain, so an entry may belong to another one.
+ *
+ * @param drivers  keychains to check
+ */
+export async function removeOrphans(
+  profile: Profile,
+  drivers: Iterable<KeychainDriver>,
+  signal: AbortSignal,
+): Promise<Orphans> {
+  const removed: string[] = []
+  const left: string[] = []
+  await withLoginsLock(profile, signal, async () => {
+    const known = new Set(listLogins(profile.settingsDir).map(({ account }) => account))
+    for (const driver of new Set(drivers))
+      try {
+        const keychain = openUserKeychain(profile, driver)
+        for (const account of await keychain.findAccounts(keychainService)) {
+          const [, runtime] = accountShape.exec(account) ?? []
+          if (runtime === undefined || known.has(account)) continue
+          await keychain.deletePassword(keychainService, account)
+          removed.push(runtime)
+        }
+      } catch (error) {
+        if (!(error instanceof KeychainUnavailable)) throw error
+        if (mayHold(error)) left.push(`${error.message} Entries without a login were not removed.`)
+      }
+  })
+  return { removed, left }
+}
+
+/** Format of an account name: the runtime, and a suffix that makes it unique. */
+const accountShape = /^(.+) [0-9a-f]{16}$/s
+
+function accountFor(profile: Profile): string {
+  return `${runtimeKey(profile)} ${randomNameHex(8)}`
+}
+
+/** Returns true if an unavailable keychain can contain entries. Without its library, a keychain has none. */
+function mayHold({ driver, reason }: KeychainUnavailable): boolean {
+  return driver === 'file' || reason === 'locked' || reason === 'timeout'
+}
+
+async function removeEntry(profile: Profile, { driver, account }: StoredLogin): Promise<void> {
+  await openUserKeychain(profile, driver).deletePassword(keychainService, account)
+}
+
+/**
+ * Checks that a keychain can be read.
+ *
+ * @param account  account to look up
+ * @throws KeychainUnavailable
+ */
+export async function requireKeychain(
+  profile: Profile,
+  driver: KeychainDriver,
+  account = 'is it there',
+): Promise<void> {
+  await openUserKeychain(profile, driver).getPassword(keychainService, account)
+}

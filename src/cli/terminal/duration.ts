@@ -1,0 +1,150 @@
+import { UsageError } from '../errors.ts'
+
+const second = 1_000
+const minute = 60 * second
+const hour = 60 * minute
+const day = 24 * hour
+
+const unitMs: Readonly<Record<string, number>> = {
+  s: second,
+  m: minute,
+  min: minute,
+  h: hour,
+  d: day,
+  w: 7 * day,
+  y: 365 * day,
+}
+/** Maximum duration; results must be dates with a year of four digits. */
+const spanMaxMs = 1_000 * 365 * day
+const span = /^(\d{1,6})(s|m|min|h|d|w|y)$/
+const date = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
+
+/** Returns the milliseconds of a duration such as `90d`; undefined for other text. */
+function parseDurationMs(text: string): number | undefined {
+  const match = span.exec(text)
+  const ms = match ? Number(match[1]) * unitMs[match[2]!]! : Number.NaN
+  return ms <= spanMaxMs ? ms : undefined
+}
+
+/**
+ * Returns the milliseconds since 1970 of a date or date-time; undefined for other text. A date starts at
+ * midnight UTC.
+ */
+function parseDateMs(text: string): number | undefined {
+  const match = date.exec(text)
+  if (!match) return undefined
+  const [dayMs, ms] = [Date.parse(match[1]!), Date.parse(text.toUpperCase())]
+  // Date.parse takes 31 February for 3 March.
+  const isDay = !Number.isNaN(dayMs) && new Date(dayMs).toISOString().startsWith(match[1]!)
+  return isDay && !Number.isNaN(ms) ? ms : undefined
+}
+
+/**
+ * Parses a future time: a duration from now, or a date.
+ *
+ * @param flag  name of the flag, for messages
+ * @returns time in ISO 8601, UTC
+ * @throws UsageError  it is neither, or in the past
+ */
+export function parseFutureTime(flag: string, text: string, nowMs: number): string {
+  const length = parseDurationMs(text)
+  const ms = length === undefined ? parseDateMs(text) : nowMs + length
+  if (ms === undefined)
+    throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
+      `${flag} 90d`,
+      `${flag} 2030-01-31`,
+    ])
+  if (ms <= nowMs) throw new UsageError(`${flag} ${text} is in the past`, [`${flag} 90d`])
+  return new Date(ms).toISOString()
+}
+
+/**
+ * Parses a past time: a duration ago, or a date.
+ *
+ * @param flag  name of the flag, for messages
+ * @returns time in ISO 8601, UTC
+ * @throws UsageError  it is neither
+ */
+export function parsePastTime(flag: string, text: string, nowMs: number): string {
+  const length = parseDurationMs(text)
+  const ms = length === undefined ? parseDateMs(text) : nowMs - length
+  if (ms === undefined)
+    throw new UsageError(`${flag} is "${text}", which is neither a duration nor a date`, [
+      `${flag} 1h`,
+      `${flag} 2026-01-31`,
+    ])
+  return new Date(ms).toISOString()
+}
+
+/**
+ * Parses a duration to seconds. `0` needs no unit.
+ *
+ * @param flag  name of the flag, for messages
+ * @throws UsageError  it is not a duration, or exceeds the maximum
+ */
+export function parseDurationSeconds(flag: string, text: string, maxSeconds: number): number {
+  const ms = text === '0' ? 0 : parseDurationMs(text)
+  if (ms === undefined)
+    throw new UsageError(`${flag} is "${text}", which is not a duration`, [`${flag} 24h`, `${flag} 0`])
+  const seconds = ms / second
+  if (seconds > maxSeconds)
+    throw new UsageError(`${flag} ${text} is longer than the maximum of ${maxSeconds / (day / second)} days`)
+  return seconds
+}
+
+const steps: [unitMs: number, name: string, untilMs: number][] = [
+  [second, 's', minute],
+  [minute, 'min', hour],
+  [hour, 'h', day],
+  [day, 'd', 30 * day],
+]
+
+/** Formats a past time as "3 min ago"; from 30 days on, as a date. */
+export function formatAgo(thenMs: number, nowMs: number): string {
+  if (Number.isNaN(thenMs)) return '–'
+  const passedMs = nowMs - thenMs
+  if (passedMs < second) return 'now'
+  const length = formatDuration(passedMs)
+  return length === undefined ? formatDate(thenMs) : `${length} ago`
+}
+
+/**
+ * Formats a future time as "in 3 min"; from 30 days on, as a date. Past times are formatted like
+ * `formatAgo` does.
+ */
+export function formatDue(thenMs: number, nowMs: number): string {
+  const leftMs = thenMs - nowMs
+  if (Number.isNaN(thenMs) || leftMs < second) return formatAgo(thenMs, nowMs)
+  const length = formatDuration(leftMs)
+  return length === undefined ? formatDate(thenMs) : `in ${length}`
+}
+
+/**
+ * Formats an expiration to follow "works": `for 3 h`; from 30 days on, `until` and a date.
+ *
+ * @param end  time in ISO 8601; null if there is no expiration
+ */
+export function formatLifetime(end: string | null, nowMs: number): string {
+  if (end === null) return 'until it is revoked'
+  const thenMs = Date.parse(end)
+  const leftMs = thenMs - nowMs
+  // What was given an hour a moment ago has an hour.
+  const stepMs = leftMs > minute ? minute : second
+  const length = leftMs > 0 ? formatDuration(Math.ceil(leftMs / stepMs) * stepMs) : undefined
+  return length === undefined ? `until ${formatDate(thenMs)}` : `for ${length}`
+}
+
+/** Formats the time of day, for lines that stay on the screen. */
+export function formatTimeOfDay(iso: string): string {
+  return new Date(iso).toLocaleTimeString('en-GB')
+}
+
+function formatDuration(ms: number): string | undefined {
+  const step = steps.find(([, , untilMs]) => ms < untilMs)
+  return step && `${Math.floor(ms / step[0])} ${step[1]}`
+}
+
+/** Formats a date in UTC. */
+export function formatDate(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}

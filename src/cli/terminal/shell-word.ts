@@ -1,1 +1,0 @@
-export { shellWord } from '../../base/shell-word.ts'

@@ -1,0 +1,53 @@
+import type { FolderFiles } from '../local.ts'
+import { plainLine, truncate } from '../terminal/terminal-text.ts'
+
+/**
+ * Maximum width of a value, in cells. A truncated value ends with an ellipsis, because the end of an
+ * address matters.
+ */
+const valueWidthMax = 300
+
+const acts: Readonly<Record<string, string>> = {
+  'workbase.yaml': 'configuration',
+  '.workbase/': 'data directory',
+  '.workbase/workbase.yaml': 'configuration of that data directory',
+  '.workbase/.env': 'environment variables',
+  '.wb.yaml': 'selects the profile',
+}
+
+/** Returns the message for a file that is not used because its folder is not trusted. */
+export function untrustedFileMessage(file: string): string {
+  return `${file} is not used because its folder is not trusted; run wb trust, or name it`
+}
+
+/** Lists the files of a folder, and their settings that could send data or run programs. */
+export function fileLines(files: FolderFiles): string[] {
+  return Object.entries(files).flatMap(([file, values]) => [
+    `    ${file}  ${acts[file] ?? ''}`.trimEnd(),
+    ...Object.entries(values).map(([key, value]) => `      ${plainLine(key)}  ${shownValue(key, value)}`),
+  ])
+}
+
+/** Lists the differences between the trusted and the current settings. */
+export function diffLines(before: FolderFiles, now: FolderFiles): string[] {
+  return union(before, now).flatMap(file => {
+    const changed = union(before[file], now[file]).filter(key => before[file]?.[key] !== now[file]?.[key])
+    const presence = file in before ? (file in now ? '' : '  is gone') : '  is new'
+    if (changed.length === 0 && presence === '') return []
+    const lines = changed.map(
+      key =>
+        `      ${plainLine(key)}  ${shownValue(key, before[file]?.[key])} → ${shownValue(key, now[file]?.[key])}`,
+    )
+    return [`    ${file}${presence}`, ...lines]
+  })
+}
+
+function union(a: object = {}, b: object = {}): string[] {
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])]
+}
+
+function shownValue(key: string, value: string | undefined): string {
+  if (value === undefined) return '(nothing)'
+  if (key === 'store') return value === 'none' ? 'none yet' : `its own (${value})`
+  return truncate(plainLine(value), valueWidthMax)
+}

@@ -1,0 +1,199 @@
+import { isLoopback, isUnencryptedRemote } from '../base/loopback.ts'
+import type { Config } from './schema.ts'
+import { hasCookiePrefix } from './values.ts'
+
+/** Error in the configuration, by key. The message never contains a value that could be a secret. */
+export interface ConfigKeyProblem {
+  key: string
+  message: string
+}
+
+/**
+ * Checks rules that involve several keys.
+ *
+ * @see docs/configuration.md
+ */
+export function checkAcrossKeys(config: Config): ConfigKeyProblem[] {
+  return [
+    ...authProblems(config),
+    ...controlPlaneProblems(config),
+    ...nameProblems(config),
+    ...productionProblems(config),
+  ]
+}
+
+/**
+ * Returns a problem if the driver is not available in this version. No runtime opens with it
+ * (`driver_unavailable`).
+ */
+export function missingDriverProblems({ controlPlane: { driver } }: Config): ConfigKeyProblem[] {
+  const message = 'is not built yet; a server starts in rescue mode with it, and commands fail'
+  return problemIf(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
+}
+
+/** Returns warnings about settings that are valid but probably not intended. */
+export function configWarnings(config: Config): string[] {
+  return [...accessWarnings(config), ...signInWarnings(config)].map(({ key, message }) => `${key} ${message}`)
+}
+
+function problemIf(condition: boolean, key: string, message: string): ConfigKeyProblem[] {
+  return condition ? [{ key, message }] : []
+}
+
+/** Returns true if callers without a credential are accepted. */
+export function allowsAnonymous(config: Config): boolean {
+  return config.auth.mode === 'disabled' || config.auth.anonymousPolicy === 'allow'
+}
+
+type AuthMode = Pick<Config['auth'], 'mode'>
+
+/** Returns true if API keys are verified. */
+export function usesApiKeys({ mode }: AuthMode): boolean {
+  return mode === 'apiKey' || mode === 'any'
+}
+
+/** Returns true if users and devices sign in with an identity provider. */
+export function usesOidc({ mode }: AuthMode): boolean {
+  return mode === 'oidc' || mode === 'any'
+}
+
+function authProblems(config: Config): ConfigKeyProblem[] {
+  const { runtime, auth, controlPlane } = config
+  const cookie = auth.oidc?.client?.sessionCookieName ?? ''
+  const refused =
+    auth.acknowledgeOpenAccess === false && controlPlane.driver !== 'memory' && allowsAnonymous(config)
+  return [
+    ...problemIf(
+      auth.mode === 'disabled' && auth.bootstrapTokenRef !== null,
+      'auth.bootstrapTokenRef',
+      'has no use while auth.mode is disabled; set auth.mode, or take it out',
+    ),
+    ...problemIf(
+      usesOidc(auth) && auth.oidc === null,
+      'auth.oidc',
+      `issuer and audience are required with auth.mode ${auth.mode}`,
+    ),
+    ...problemIf(
+      hasCookiePrefix(cookie) && !isHttps(runtime.publicOrigin),
+      'auth.oidc.client.sessionCookieName',
+      'has a prefix that browsers take over https only; set runtime.publicOrigin to an https URL, or take it out',
+    ),
+    ...problemIf(
+      refused,
+      'auth.acknowledgeOpenAccess',
+      'is false and callers without a credential pass; set auth.mode and anonymousPolicy: reject, or acknowledge it with true',
+    ),
+  ]
+}
+
+function isHttps(url: string | null): boolean {
+  return url !== null && new URL(url).protocol === 'https:'
+}
+
+function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): ConfigKeyProblem[] {
+  const inMemory = controlPlane.driver === 'memory'
+  return [
+    ...problemIf(
+      inMemory && controlPlane.jobsResume.enabled,
+      'controlPlane.jobsResume.enabled',
+      'has no use with driver memory, whose jobs end with the process',
+    ),
+    ...problemIf(
+      seedWorkspaces.length > 0 && !inMemory,
+      'seedWorkspaces',
+      'needs controlPlane.driver memory',
+    ),
+  ]
+}
+
+function nameProblems({ seedWorkspaces, mcp }: Config): ConfigKeyProblem[] {
+  return [
+    ...repeatedIndexes(seedWorkspaces.map(({ name }) => name)).map(at => ({
+      key: `seedWorkspaces[${at}].name`,
+      message: 'is the name of an earlier workspace',
+    })),
+    ...repeatedIndexes(mcp.stdioServers.map(({ id }) => id)).map(at => ({
+      key: `mcp.stdioServers[${at}].id`,
+      message: 'is the id of an earlier server',
+    })),
+  ]
+}
+
+/** Returns the indexes of entries that also occur earlier in the list. */
+function repeatedIndexes(entries: readonly string[]): number[] {
+  return entries.flatMap((entry, at) => (entries.indexOf(entry) < at ? [at] : []))
+}
+
+function productionProblems({ runtime, controlPlane, auth }: Config): ConfigKeyProblem[] {
+  if (runtime.environment !== 'production') return []
+  const client = auth.oidc?.client
+  const insecure = runtime.publicOrigin !== null && !isHttps(runtime.publicOrigin)
+  return [
+    ...problemIf(controlPlane.driver === 'memory', 'controlPlane.driver', 'must not be memory in production'),
+    ...problemIf(auth.mode === 'disabled', 'auth.mode', 'must not be disabled in production'),
+    ...problemIf(auth.anonymousPolicy !== 'reject', 'auth.anonymousPolicy', 'must be reject in production'),
+    ...problemIf(insecure, 'runtime.publicOrigin', 'must be an https URL in production'),
+    ...problemIf(
+      client?.sessionSecretRef === null,
+      'auth.oidc.client.sessionSecretRef',
+      'is required in production, so that sessions outlive a restart',
+    ),
+    ...problemIf(
+      !!client && runtime.publicOrigin === null,
+      'runtime.publicOrigin',
+      'is required in production when browser login is configured',
+    ),
+  ]
+}
+
+function accessWarnings(config: Config): ConfigKeyProblem[] {
+  const { runtime, auth } = config
+  return [
+    ...problemIf(
+      auth.mode === 'disabled' && auth.anonymousPolicy === 'reject',
+      'auth.anonymousPolicy',
+      'is reject, which closes nothing while auth.mode is disabled: any text passes as a token; set auth.mode',
+    ),
+    ...problemIf(
+      allowsAnonymous(config) && !isLoopback(runtime.host) && auth.acknowledgeOpenAccess !== true,
+      'runtime.host',
+      'lets other machines in, and callers without a credential pass: no server starts without --allow-open-access',
+    ),
+    ...problemIf(
+      auth.mode !== 'disabled' && auth.anonymousPolicy === 'allow',
+      'auth.anonymousPolicy',
+      'is allow: callers without a credential pass every gate, whatever auth.mode says; set it to reject',
+    ),
+    ...problemIf(
+      runtime.trustProxyHeaders === true && !isLoopback(runtime.host),
+      'runtime.trustProxyHeaders',
+      'is true: any client that can reach this port can forge its address, host and scheme. List the addresses of your proxies instead',
+    ),
+  ]
+}
+
+function signInWarnings({ runtime: { publicOrigin }, auth }: Config): ConfigKeyProblem[] {
+  const { mode, oidc } = auth
+  if (!oidc) return []
+  if (!usesOidc(auth))
+    return [
+      {
+        key: 'auth.oidc',
+        message: `has no effect while auth.mode is ${mode}, so no caller can sign in with it`,
+      },
+    ]
+  if (!oidc.client || publicOrigin === null) return []
+  const site = new URL(publicOrigin)
+  return [
+    ...problemIf(
+      new URL(oidc.client.redirectPath, site).origin !== site.origin,
+      'auth.oidc.client.redirectPath',
+      'has another origin than runtime.publicOrigin',
+    ),
+    ...problemIf(
+      isUnencryptedRemote(site),
+      'runtime.publicOrigin',
+      'is http, so sessions can be stolen on the network; use https',
+    ),
+  ]
+}

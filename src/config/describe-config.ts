@@ -1,0 +1,21 @@
+import { formatKey, leavesOf } from './key-path.ts'
+import type { ValueSource } from './load-config.ts'
+import type { Config } from './schema.ts'
+
+/** A value of the configuration, as `wb config show` prints it. */
+export interface ConfigValue {
+  readonly key: string
+  /** Value, with references and placeholders as written in the file, not resolved. */
+  readonly value: unknown
+  /** `default`, `file`, or the name of the variable or flag. */
+  readonly source: string
+}
+
+/** Returns every value of a configuration with its source, in the order of the file. */
+export function describeConfig(config: Config, sources: ReadonlyMap<string, ValueSource>): ConfigValue[] {
+  return [...leavesOf(config)].map(({ path, value }) => {
+    const key = formatKey(path)
+    const source = sources.get(key)
+    return { key, value: source?.written ?? value, source: source?.name ?? source?.from ?? 'default' }
+  })
+}

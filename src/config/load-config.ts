@@ -1,0 +1,152 @@
+import { dirname, resolve } from 'node:path'
+import type { z } from 'zod'
+import { WbError } from '../contract/errors.ts'
+import { type ConfigKeyProblem, checkAcrossKeys, configWarnings } from './config-checks.ts'
+import type { ConfigEnvironment } from './config-environment.ts'
+import type { ConfigFile } from './find-config.ts'
+import { interpolate } from './interpolate.ts'
+import { formatKey, hasPath, leavesOf } from './key-path.ts'
+import { knownKeys, nearestKey } from './known-keys.ts'
+import { readYaml } from './read-yaml.ts'
+import { type Config, configSchema, keysWithoutEffect, logLevels } from './schema.ts'
+
+/** Source of a value. */
+export interface ValueSource {
+  readonly from: 'default' | 'file' | 'environment' | 'flag'
+  /** Name of the variable or flag. */
+  readonly name?: string
+  /** Text in the file if it has a placeholder; shown instead of the expanded value. */
+  readonly written?: string
+}
+
+export interface LoadedConfig {
+  readonly config: Config
+  /** Sources by key, for every scalar, empty list and empty map of `config`. */
+  readonly sources: ReadonlyMap<string, ValueSource>
+  readonly warnings: readonly string[]
+}
+
+/** Command-line flags that override the file. Port 0 selects a free port. */
+export interface ConfigFlags {
+  host?: string | undefined
+  port?: number | undefined
+}
+
+/**
+ * Reads and validates the configuration.
+ *
+ * @throws validation_error  when the configuration is invalid; `facts.problems` lists every invalid key, the
+ *   message names the first
+ */
+export function loadConfig(
+  found: Pick<ConfigFile, 'path'>,
+  environment: ConfigEnvironment,
+  flags: ConfigFlags = {},
+): LoadedConfig {
+  const file = found.path === null ? { version: 1 } : (readYaml(found.path) ?? {})
+  const { tree, written, missing } = interpolate(file, environment)
+  throwProblems(
+    found.path,
+    missing.map(({ key, name }) => ({
+      key,
+      message: `the variable ${name} is not set, and no default is given`,
+    })),
+  )
+  const parsed = configSchema.safeParse(tree, { reportInput: true })
+  if (!parsed.success) throw configError(found.path, parsed.error.issues.flatMap(problemsOfIssue))
+  const config = parsed.data
+  throwProblems(found.path, checkAcrossKeys(config))
+
+  const sources = sourcesOf(config, found.path === null ? {} : tree, written)
+  if (found.path !== null) anchorPaths(config, dirname(found.path))
+  const warnings = ignoredKeysWarning(tree)
+  applyEnvironment(config, sources, warnings, environment)
+  applyFlags(config, sources, flags)
+  warnings.push(...configWarnings(config))
+  return { config, sources, warnings }
+}
+
+/** @param given  tree of the file; absent keys have their default */
+function sourcesOf(
+  config: Config,
+  given: unknown,
+  written: ReadonlyMap<string, string>,
+): Map<string, ValueSource> {
+  const sources = new Map<string, ValueSource>()
+  for (const { path } of leavesOf(config)) {
+    const key = formatKey(path)
+    const text = written.get(key)
+    if (!hasPath(given, path)) sources.set(key, { from: 'default' })
+    else sources.set(key, text === undefined ? { from: 'file' } : { from: 'file', written: text })
+  }
+  return sources
+}
+
+function throwProblems(path: string | null, problems: ConfigKeyProblem[]): void {
+  if (problems.length > 0) throw configError(path, problems)
+}
+
+function configError(path: string | null, problems: ConfigKeyProblem[]): WbError {
+  const [{ key, message }] = problems as [ConfigKeyProblem, ...ConfigKeyProblem[]]
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
+  const place = [path, key].filter(Boolean).join(': ')
+  return new WbError('validation_error', `${place}: ${message}${more}`, {
+    hint: 'Correct the configuration; `wb config validate` lists all that is wrong with it.',
+    problems,
+  })
+}
+
+function problemsOfIssue(issue: z.core.$ZodIssue): ConfigKeyProblem[] {
+  if (issue.code !== 'unrecognized_keys')
+    return [{ key: formatKey(issue.path), message: issueMessage(issue) }]
+  const known = knownKeys(configSchema)
+  return issue.keys.map(name => {
+    const key = formatKey([...issue.path, name])
+    const nearest = nearestKey(key, known)
+    return { key, message: `is not a known key${nearest ? `; the nearest is ${nearest}` : ''}` }
+  })
+}
+
+function issueMessage(issue: z.core.$ZodIssue): string {
+  if (/^invalid_(?:type|union)$/.test(issue.code) && issue.input === undefined) return 'is required'
+  return issue.message.replace(/^Invalid (?:input|option): /, '')
+}
+
+/** Resolves relative paths against the folder of the file, not the working directory. */
+function anchorPaths({ controlPlane }: Config, folder: string): void {
+  if (controlPlane.driver === 'file') controlPlane.root = resolve(folder, controlPlane.root)
+  if (controlPlane.driver === 'sqlite' && controlPlane.path !== null && controlPlane.path !== ':memory:')
+    controlPlane.path = resolve(folder, controlPlane.path)
+}
+
+function ignoredKeysWarning(tree: unknown): string[] {
+  const given = keysWithoutEffect.filter(key => hasPath(tree, key.split('.')))
+  return given.length > 0 ? [`without effect in this runtime: ${given.join(', ')}`] : []
+}
+
+function applyEnvironment(
+  config: Config,
+  sources: Map<string, ValueSource>,
+  warnings: string[],
+  { log }: ConfigEnvironment,
+): void {
+  if (!log) return
+  const level = logLevels.find(known => known === log.level)
+  if (!level) {
+    warnings.push(`${log.name} is ignored, because it is not one of ${logLevels.join(', ')}`)
+    return
+  }
+  config.runtime.logLevel = level
+  sources.set('runtime.logLevel', { from: 'environment', name: log.name })
+}
+
+function applyFlags(config: Config, sources: Map<string, ValueSource>, { host, port }: ConfigFlags): void {
+  if (host !== undefined) {
+    config.runtime.host = host
+    sources.set('runtime.host', { from: 'flag', name: '--host' })
+  }
+  if (port !== undefined) {
+    config.runtime.port = port
+    sources.set('runtime.port', { from: 'flag', name: '--port' })
+  }
+}

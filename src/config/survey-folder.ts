@@ -1,0 +1,196 @@
+import { createHash } from 'node:crypto'
+import { lstatSync, type Stats, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { isOwnedAndUnshared } from '../base/private-file.ts'
+import { WbError } from '../contract/errors.ts'
+import { managedKeys } from '../contract/setup.ts'
+import { readManagedEnv } from './managed-env.ts'
+import { readYaml } from './read-yaml.ts'
+import { type RiskyValues, riskyValues } from './risky-values.ts'
+import { isWebUrl } from './values.ts'
+
+/**
+ * Values in the files of a folder that could send data or run something, by file. A file without such values
+ * has an empty entry.
+ */
+export type FolderFiles = Readonly<Record<string, RiskyValues>>
+
+export interface FolderSurvey {
+  readonly files: FolderFiles
+  /** Reason why the folder cannot be trusted in its current state, regardless of the user's decision. */
+  readonly fault?: string
+}
+
+/** Contents of `.wb.yaml`. */
+export interface ProjectFile {
+  workspace?: string
+  knowledgeBase?: string
+  profile?: string
+}
+
+const projectSizeMax = 65_536
+const nameCharsMax = 200
+const projectKeys = ['workspace', 'knowledgeBase', 'profile'] as const
+
+/**
+ * Reads the files that take effect if the folder is the working directory and trusted. It reads nothing
+ * outside the folder: a symbolic link, or anything other than a regular file, is a fault.
+ *
+ * @param folder  absolute path
+ */
+export function surveyFolder(folder: string): FolderSurvey {
+  const files: Record<string, RiskyValues> = {}
+  try {
+    for (const [name, look] of fileReaders) {
+      const values = look(join(folder, name))
+      if (values) files[name] = values
+    }
+    return { files }
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    return { files, fault: error.message }
+  }
+}
+
+const fileReaders: readonly [name: string, look: (path: string) => RiskyValues | undefined][] = [
+  ['workbase.yaml', configurationValues],
+  ['.workbase/', dataDirectoryValues],
+  ['.workbase/workbase.yaml', configurationValues],
+  ['.workbase/.env', variableValues],
+  ['.wb.yaml', profileValues],
+]
+
+function configurationValues(path: string): RiskyValues | undefined {
+  return plainFileStats(path) ? riskyValues(readYaml(path)) : undefined
+}
+
+/**
+ * Files that the runtime writes in the data directory, all with mode 0600: the store and the lock, with
+ * SQLite's additional files for each, and the server's description.
+ */
+const ownFiles = [
+  ...['workbase.db', 'serve.lock'].flatMap(name => ['', '-wal', '-shm', '-journal'].map(end => name + end)),
+  'serve.json',
+]
+
+/**
+ * Checks the data directory, and returns the identity of its store. The store contains addresses and releases
+ * of secrets, so a replaced store must be trusted again. SQLite applies a log next to the store when it opens
+ * the store, so a foreign log would also change it.
+ */
+function dataDirectoryValues(path: string): RiskyValues | undefined {
+  const stats = linkStats(path.replace(/[/\\]$/, ''))
+  if (!stats) return undefined
+  if (!stats.isDirectory()) throw untrustable(path, 'is no folder')
+  if (!isOwnedAndUnshared(stats))
+    throw untrustable(path, 'belongs to another user, or other users can write to it')
+  for (const name of ownFiles) requireOwnFile(path, name)
+  const store = join(path, 'workbase.db')
+  if (!plainFileStats(store)) return { store: 'none' }
+  const { ino, birthtimeNs } = statSync(store, { bigint: true })
+  return { store: `${ino}-${birthtimeNs}` }
+}
+
+/**
+ * Checks that a file was written by the runtime. Other programs, such as git, create files that others can
+ * read, as far as the umask allows.
+ *
+ * @throws validation_error  when it is not a regular file, is owned by another user, or is readable or
+ *   writable by others
+ */
+function requireOwnFile(folder: string, name: string): void {
+  const path = join(folder, name)
+  const stats = plainFileStats(path)
+  if (!stats || process.platform === 'win32') return
+  if (!isOwnedAndUnshared(stats) || (stats.mode & 0o077) !== 0)
+    throw untrustable(
+      path,
+      `is not as wb writes it, for its owner alone; where it is yours, "chmod 600 .workbase/${name}" in that folder lets it count, else "rm .workbase/${name}" removes it`,
+    )
+}
+
+/**
+ * Returns variables that need trust: web addresses, and names that the runtime does not write itself. Its own
+ * variables are provider keys, which send nothing. Values that may be secret are returned as a digest.
+ */
+function variableValues(path: string): RiskyValues | undefined {
+  if (!plainFileStats(path)) return undefined
+  const written: readonly string[] = managedKeys
+  const risky = [...readManagedEnv(join(path, '..'))].filter(
+    ([name, value]) => isWebUrl(value) || !written.includes(name),
+  )
+  return Object.fromEntries(
+    risky.map(([name, value]) => [
+      name,
+      isWebUrl(value) ? JSON.stringify(value) : `set, ${digestHex(value)}`,
+    ]),
+  )
+}
+
+function profileValues(path: string): RiskyValues | undefined {
+  const profile = linkStats(path) && readProjectFile(path).profile
+  return profile === undefined ? undefined : { profile: JSON.stringify(profile) }
+}
+
+/**
+ * Reads a `.wb.yaml`, which contains only names.
+ *
+ * @throws validation_error  when it is not a regular file, is larger than 64 KB, or has an unknown key; the
+ *   message names file and key
+ * @see docs/security.md#rule-6
+ */
+export function readProjectFile(path: string): ProjectFile {
+  if (!plainFileStats(path)) return {}
+  const tree = readYaml(path, projectSizeMax) ?? {}
+  if (typeof tree !== 'object' || Array.isArray(tree)) throw invalidProjectFile(path, 'holds no keys')
+  const said: ProjectFile = {}
+  for (const [key, value] of Object.entries(tree)) {
+    const known = projectKeys.find(name => name === key)
+    if (!known) throw invalidProjectFile(path, `${key} is no key of this file`)
+    if (!isName(value)) throw invalidProjectFile(path, `${key} must be a name`)
+    said[known] = value
+  }
+  return said
+}
+
+function isName(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length <= nameCharsMax &&
+    /^[^\p{Cc}]*[^\p{Cc}\s][^\p{Cc}]*$/u.test(value)
+  )
+}
+
+function invalidProjectFile(path: string, reason: string): WbError {
+  return new WbError('validation_error', `${path}: ${reason}`, {
+    hint: `It may hold ${projectKeys.join(', ')}; an address belongs to a profile: wb profiles add NAME --url URL`,
+  })
+}
+
+/**
+ * @returns undefined if the file does not exist
+ * @throws validation_error  when it is not a regular file, such as a symbolic link, a pipe or a folder
+ */
+function plainFileStats(path: string): Stats | undefined {
+  const stats = linkStats(path)
+  if (stats && !stats.isFile()) throw untrustable(path, 'is not a regular file')
+  return stats
+}
+
+function linkStats(path: string): Stats | undefined {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false })
+  } catch (cause) {
+    throw new WbError('validation_error', `${path}: cannot be looked at`, {}, { cause })
+  }
+}
+
+function untrustable(path: string, reason: string): WbError {
+  return new WbError('validation_error', `${path}: ${reason}`, {
+    hint: 'A file of a folder counts only where it is one itself; --config and --data-dir name others.',
+  })
+}
+
+function digestHex(value: string): string {
+  return createHash('sha256').update(value).digest('hex').slice(0, 16)
+}

@@ -1,0 +1,72 @@
+/** Group of operations in the reference. */
+export interface TopicText {
+  readonly title: string
+  readonly description: string
+}
+
+/** Groups by topic, in the order of the reference, most used first. */
+export const topicTexts: Readonly<Record<string, TopicText>> = {
+  workspaces: {
+    title: 'Workspaces',
+    description: 'Tenants. Everything else belongs to a workspace, and workspaces share nothing.',
+  },
+  kb: {
+    title: 'Knowledge bases',
+    description: 'Sets of documents that are searched together: create one, ingest documents, and search it.',
+  },
+  documents: {
+    title: 'Documents',
+    description: 'Texts and files of a knowledge base, which are split into chunks when they are ingested.',
+  },
+  jobs: { title: 'Jobs', description: 'Background work, such as an ingest that you do not wait for.' },
+  filters: {
+    title: 'Saved filters',
+    description: 'Named conditions that limit a search to a part of a knowledge base.',
+  },
+  records: { title: 'Records', description: 'Passages that you store directly, without a document.' },
+  agents: { title: 'Agents', description: 'Assistants that answer questions from knowledge bases.' },
+  agentTemplates: { title: 'Agent templates', description: 'Built-in templates to create agents from.' },
+  conversations: { title: 'Conversations', description: 'Conversations with agents.' },
+  attachments: { title: 'Attachments', description: 'Files that are attached to one conversation.' },
+  messages: { title: 'Messages', description: 'Messages of a conversation.' },
+  chat: { title: 'Chat', description: 'Sending messages to agents, and approving their tool calls.' },
+  embeddingServices: { title: 'Embedding services', description: 'Models that turn text into vectors.' },
+  chunkingServices: { title: 'Chunking services', description: 'Settings for splitting text into chunks.' },
+  chunkers: { title: 'Chunkers', description: 'Built-in algorithms that split text.' },
+  llmServices: { title: 'LLM services', description: 'Language models that agents answer with.' },
+  llmModels: { title: 'Models', description: 'Models that a provider offers.' },
+  rerankingServices: { title: 'Reranking services', description: 'Models that reorder passages.' },
+  secretReleases: {
+    title: 'Secret releases',
+    description: 'Permissions for services to use a secret of the runtime with one host.',
+  },
+  auth: {
+    title: 'Sign-in',
+    description: 'The authenticated caller, and sign-in for browsers and devices.',
+  },
+  protectedResources: {
+    title: 'OAuth metadata',
+    description: 'Where OAuth clients of the API and of MCP endpoints get access tokens.',
+  },
+  apiKeys: { title: 'API keys', description: 'Keys that programs authenticate with.' },
+  principals: {
+    title: 'Principals',
+    description: 'Users and programs that a workspace knows, with roles and attributes.',
+  },
+  policy: { title: 'Policies', description: 'Rules that decide who can see which documents.' },
+  audit: { title: 'Audit', description: 'Actions and refused requests, with their callers.' },
+  mcp: { title: 'MCP', description: 'The workspace as a server of the Model Context Protocol.' },
+  mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },
+  openai: {
+    title: 'OpenAI API',
+    description: 'Agents in the format of the OpenAI API, for any client that speaks it.',
+  },
+  connect: { title: 'Connect', description: 'Code and checks for other programs that use a workspace.' },
+  operational: { title: 'Runtime', description: 'Health, version and documentation of the runtime.' },
+  operation: {
+    title: 'Monitoring',
+    description: 'Metrics and errors of the process that answers, for operators.',
+  },
+  setup: { title: 'Setup', description: 'Provider keys and restarts, for operators.' },
+  playground: { title: 'Data API playground', description: 'Commands for workspaces on a remote database.' },
+}

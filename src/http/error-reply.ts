@@ -1,0 +1,40 @@
+import { presentableMessage } from '../base/redact.ts'
+import { type ErrorEnvelope, errorDocs, WbError } from '../contract/errors.ts'
+
+/** Error response to a client. */
+export interface ErrorReply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
+  readonly envelope: ErrorEnvelope
+}
+
+/**
+ * Returns the error response for anything thrown. An error that is not a `WbError` is a defect: the client
+ * receives only the request ID, which the log entry also contains.
+ *
+ * @see docs/requirements.md#S7.1-04
+ */
+export function toErrorReply(thrown: unknown, requestId: string): ErrorReply {
+  const error = toWbError(thrown)
+  return {
+    status: error.status,
+    headers: {
+      ...(error.status === 401 ? { 'www-authenticate': 'Bearer' } : undefined),
+      ...error.facts.headers,
+    },
+    envelope: {
+      error: {
+        code: error.code,
+        message: presentableMessage(error.message),
+        requestId,
+        hint: error.hint,
+        docs: errorDocs(error.code),
+      },
+    },
+  }
+}
+
+export function toWbError(thrown: unknown): WbError {
+  if (thrown instanceof WbError) return thrown
+  return new WbError('internal_error', 'the runtime failed to answer this request', {}, { cause: thrown })
+}

@@ -1,0 +1,112 @@
+import type { Clock } from '../base/clock.ts'
+import type { ProtocolResponse } from '../contract/route.ts'
+import { type AppContext, callerKey, type Exchange, replyHeaders, reserveReply } from './exchange.ts'
+import { replaceHeaders } from './headers.ts'
+import { HttpReply } from './http-reply.ts'
+import {
+  OutgoingStream,
+  type OutgoingStreamParts,
+  type StreamController,
+  streamHeaders,
+} from './outgoing-stream.ts'
+
+const eventStreamType = 'text/event-stream'
+/** Interval in milliseconds at which access to an idle stream is checked again. */
+const recheckIntervalMs = 15_000
+/**
+ * Headers that are copied from the library's response. The others belong to the connection or are set by this
+ * runtime.
+ */
+const protocolHeaderNames: readonly string[] = ['content-type', 'allow']
+
+export interface ProtocolReplyParts extends ProtocolResponse {
+  /** Rejects if the caller would now be refused. */
+  readonly stillAllowed: () => Promise<unknown>
+}
+
+/**
+ * Returns the response of a protocol library with the headers of this runtime. An endless stream ends when
+ * its reader disconnects or loses access, or when the runtime drains.
+ *
+ * @throws rate_limited  when the stream is endless and the caller has too many open
+ */
+export async function createProtocolReply(
+  shared: AppContext,
+  current: Exchange,
+  own: ProtocolReplyParts,
+): Promise<HttpReply> {
+  const { incoming } = current
+  const isCounted = own.isEndless && incoming.isFromOutside
+  const countOff = isCounted ? shared.openStreams.open(callerKey(shared, current)) : () => {}
+  let isStream = false
+  try {
+    const response = await own.answer(incoming.request)
+    const { status, headers, body } = response
+    const pairs = replaceHeaders(replyHeaders(shared, current, null), pickProtocolHeaders(headers))
+    isStream = headers.get('content-type')?.startsWith(eventStreamType) ?? false
+    if (body === null) return new HttpReply(status, pairs, null)
+    if (!isStream) {
+      const text = await response.text()
+      reserveReply(shared, current, text)
+      return new HttpReply(status, pairs, text)
+    }
+    const { stillAllowed, isEndless } = own
+    const parts = { shared, current, stillAllowed, countOff, endsOnDrain: isEndless }
+    const passedOn = new ForwardedStream(shared.clock, body.getReader(), isEndless, parts)
+    return new HttpReply(
+      status,
+      replaceHeaders(pairs, streamHeaders),
+      new ReadableStream(passedOn, { highWaterMark: 0 }),
+    )
+  } finally {
+    if (!isStream) countOff()
+  }
+}
+
+function pickProtocolHeaders(headers: Headers): Record<string, string> {
+  return Object.fromEntries([...headers].filter(([name]) => protocolHeaderNames.includes(name)))
+}
+
+/** Forwards the bytes of a stream that a library produces. */
+class ForwardedStream extends OutgoingStream {
+  #callOffAsking = () => {}
+
+  constructor(
+    private readonly clock: Clock,
+    private readonly source: ReadableStreamDefaultReader<Uint8Array>,
+    private readonly isEndless: boolean,
+    parts: OutgoingStreamParts,
+  ) {
+    super(parts)
+    this.hold(() => this.#callOffAsking())
+  }
+
+  protected override begin(controller: StreamController): void {
+    if (this.isEndless) this.#recheckAccess(controller)
+  }
+
+  protected override async sendNext(controller: StreamController): Promise<void> {
+    const { done, value } = await this.source.read()
+    if (this.isEndless) await this.right.confirm()
+    if (this.isOver) return
+    if (done) this.close(controller)
+    else controller.enqueue(value)
+  }
+
+  protected override releaseSource(): Promise<void> {
+    // Not awaited: a library may be slow to stop, and holds no resources that must be released first.
+    this.source.cancel().catch(error => this.report(error))
+    return Promise.resolve()
+  }
+
+  #recheckAccess(controller: StreamController): void {
+    this.#callOffAsking = this.clock.after(recheckIntervalMs, async () => {
+      try {
+        await this.right.confirm(true)
+        if (!this.isOver) this.#recheckAccess(controller)
+      } catch (error) {
+        this.fail(controller, error)
+      }
+    })
+  }
+}

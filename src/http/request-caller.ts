@@ -1,0 +1,152 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { AuditDraft, AuditEvent } from '../access/audit-trail.ts'
+import { authorize } from '../access/authorize.ts'
+import type { BrowserOrigin, Caller } from '../access/caller.ts'
+import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
+import type { AuditDetails } from '../contract/audit-record.ts'
+import type { Route } from '../contract/route.ts'
+import type { Write } from '../storage/rows.ts'
+import type { Visibility } from '../storage/visibility.ts'
+import type { AppContext, Exchange } from './exchange.ts'
+
+const eventStreamType = 'text/event-stream'
+
+interface RequestCallerParts {
+  readonly shared: AppContext
+  readonly route: Route
+  readonly current: Exchange
+  /** Validated path parameters. */
+  readonly params: object
+  readonly auth: AuthContext
+  readonly visibility: Visibility
+  /** Rejects if the caller would now be refused. */
+  readonly reauthorize: () => Promise<unknown>
+  readonly can: Caller['can']
+}
+
+/** Caller of one request. Values that most handlers do not use are computed on demand. */
+export class RequestCaller implements Caller {
+  readonly #shared: AppContext
+  readonly #route: Route
+  readonly #current: Exchange
+  readonly #params: object
+  readonly #reauthorize: RequestCallerParts['reauthorize']
+  #draft: AuditDraft | undefined
+  #isChangeAsked = false
+  readonly auth: AuthContext
+  readonly visibility: Visibility
+  readonly can: Caller['can']
+  isChangeChecked = false
+  isCreatorChecked = false
+
+  constructor({
+    shared,
+    route,
+    current,
+    params,
+    auth,
+    visibility,
+    reauthorize: confirm,
+    can,
+  }: RequestCallerParts) {
+    this.#shared = shared
+    this.#route = route
+    this.#current = current
+    this.#params = params
+    this.#reauthorize = confirm
+    this.auth = auth
+    this.visibility = visibility
+    this.can = can
+  }
+
+  get signal(): AbortSignal {
+    return this.#current.incoming.signal
+  }
+  get requestId(): string {
+    return this.#current.trace.requestId
+  }
+  get site(): BrowserOrigin {
+    const { incoming } = this.#current
+    return { origin: this.#shared.siteOrigin(incoming), cookies: incoming.cookie }
+  }
+  get client(): string {
+    return this.#shared.clientOf(this.#current.incoming)
+  }
+  get follows(): Caller['follows'] {
+    const { incoming } = this.#current
+    const { events, replies } = this.#route
+    const isAsked = replies[200] === eventStreamType || incoming.header('accept')?.includes(eventStreamType)
+    // The response to a `HEAD` request has no body for events.
+    return events && isAsked && incoming.method !== 'HEAD'
+      ? { after: incoming.header('last-event-id') }
+      : null
+  }
+
+  onDrain(end: () => void): () => void {
+    const shared = this.#shared
+    if (shared.isDraining()) end()
+    return shared.onDrain(end)
+  }
+
+  async reauthorize(): Promise<void> {
+    await this.#reauthorize()
+  }
+
+  checkChange(before: object, after: object): void {
+    this.isChangeChecked = true
+    const rule = this.#route.access
+    const fields = rule.kind === 'needs' ? (rule.raise?.when.fields ?? []) : []
+    const changed = fields.filter(field => {
+      const value = fieldValue(after, field)
+      return value !== undefined && value !== fieldValue(before, field)
+    })
+    if (changed.length > 0) authorize({ rule, workspaceId: this.#current.workspaceId, changed }, this)
+  }
+
+  checkCreator(creator: Creator): void {
+    this.isCreatorChecked = true
+    const rule = this.#route.access
+    const isOwnedByOther = !isCreator(this.auth, creator)
+    if (rule.kind === 'own') authorize({ rule, workspaceId: this.#current.workspaceId, isOwnedByOther }, this)
+  }
+
+  record(details: AuditDetails, workspaceId?: string): Write {
+    // A retried transaction drafts a new record; the last draft is the one that was stored.
+    this.#draft = this.#shared.audit.draft(this, this.#event(details, workspaceId))
+    return this.#draft.write
+  }
+
+  recordChange(before: object, after: object, details: AuditDetails): Write[] {
+    this.#isChangeAsked = true
+    this.#draft = undefined
+    const { audit } = this.#route
+    const watched = typeof audit === 'object' ? audit.fields : []
+    const changed = watched.filter(
+      field => !isDeepStrictEqual(fieldValue(before, field), fieldValue(after, field)),
+    )
+    return changed.length === 0 ? [] : [this.record({ ...details, reason: `changed ${changed.join(', ')}` })]
+  }
+
+  /**
+   * Completes the audit of a successful request: announces the record that the handler stored in its
+   * transaction, or writes one now.
+   */
+  recorded(details: AuditDetails | undefined): void {
+    const isOfChange = typeof this.#route.audit === 'object'
+    if (isOfChange && !this.#isChangeAsked)
+      throw new Error('the handler did not ask for the record of a change')
+    if (this.#draft) this.#draft.announce()
+    else if (!isOfChange) this.#shared.audit.note(this, this.#event(details ?? {}))
+  }
+
+  #event(details: AuditDetails, workspaceId = this.#current.workspaceId): AuditEvent {
+    const { workspaceId: _, ...ids } = this.#params as Readonly<Record<string, string>>
+    const audit = this.#route.audit!
+    const action = typeof audit === 'object' ? audit.action : audit
+    return { action, workspaceId, details: { ...ids, ...details } }
+  }
+}
+
+function fieldValue(body: object, field: string): unknown {
+  return (body as Record<string, unknown>)[field]
+}

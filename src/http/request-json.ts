@@ -1,0 +1,76 @@
+import { isUtf8 } from 'node:buffer'
+import { excessOfJson } from '../base/json-bounds.ts'
+import { WbError } from '../contract/errors.ts'
+
+/**
+ * Matches texts that may contain a NUL, a lone surrogate, the key `__proto__` or an infinite number. Values
+ * of other texts need no check.
+ */
+const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}|\d{309}/
+const unsafeCharacters = /[\0\p{Surrogate}]/u
+
+/**
+ * Parses a JSON text and refuses values that are dangerous to later code.
+ *
+ * Depth and size are counted on the bytes, before the parser recurses. The value is checked only if the text
+ * contains an escape that could produce a refused character.
+ *
+ * @throws validation_error  when the text is not UTF-8 or not JSON, is nested deeper than
+ *   `limits.jsonDepth`, is larger than `limits.jsonNodes`, or contains a NUL character, a lone surrogate,
+ *   an infinite number, or a `__proto__` key; the message names the location
+ */
+export function parseRequestJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new WbError('validation_error', 'the body is not valid UTF-8')
+  const excess = excessOfJson(bytes)
+  if (excess) throw new WbError('validation_error', `the body is ${excess}`)
+  const text = withoutByteOrderMark(bytes.toString('utf8'))
+  const value = parseOrThrow(text)
+  if (suspicious.test(text)) requireSafe(value, '')
+  return value
+}
+
+/**
+ * Returns true if the text, as in a path or a query, has no NUL characters or lone surrogates, like JSON
+ * texts.
+ */
+export function isSafeText(text: string): boolean {
+  return !unsafeCharacters.test(text)
+}
+
+function withoutByteOrderMark(text: string): string {
+  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+}
+
+function parseOrThrow(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new WbError('validation_error', 'the body is not valid JSON')
+  }
+}
+
+function requireSafe(value: unknown, path: string): void {
+  if (typeof value === 'string') {
+    if (unsafeCharacters.test(value)) throwInvalid(path, 'must not contain NUL characters or lone surrogates')
+  } else if (typeof value === 'number') {
+    if (!Number.isFinite(value)) throwInvalid(path, 'must be a finite number')
+  } else if (Array.isArray(value)) {
+    value.forEach((entry, index) => {
+      requireSafe(entry, joinPath(path, String(index)))
+    })
+  } else if (typeof value === 'object' && value !== null) {
+    for (const key of Object.keys(value)) {
+      if (key === '__proto__') throwInvalid(joinPath(path, key), 'is not allowed as a key')
+      if (unsafeCharacters.test(key)) throwInvalid(path, 'has a key with a NUL character or a lone surrogate')
+      requireSafe((value as Record<string, unknown>)[key], joinPath(path, key))
+    }
+  }
+}
+
+function joinPath(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`
+}
+
+function throwInvalid(path: string, reason: string): never {
+  throw new WbError('validation_error', path === '' ? `the body ${reason}` : `${path}: ${reason}`)
+}

@@ -1,8 +1,0 @@
-import type { Handlers } from '../access/caller.ts'
-import type { Topic } from '../contract/route.ts'
-
-/** All routes of an application, by topic. */
-export type Surface = Readonly<Record<string, Topic>>
-
-/** Handlers for all routes of a surface; a missing one is a compile error. */
-export type SurfaceHandlers<S extends Surface> = { [K in keyof S]: Handlers<S[K]> }

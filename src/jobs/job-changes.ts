@@ -1,0 +1,116 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import type { Ingest } from '../contract/documents.ts'
+import type { RowStore, Stored, Write } from '../storage/rows.ts'
+import { type DocumentRow, type JobRow, tables } from '../storage/tables.ts'
+
+/** Maximum number of attempts; each one but the last failed because of another change to the document. */
+const attemptsMax = 20
+
+/** Creates a job for a document. The writes that store it belong to the unit that inserts the document. */
+export function newJob(
+  document: { workspaceId: string; knowledgeBaseId: string; documentId: string },
+  body: Ingest,
+  clock: Clock,
+): { job: JobRow; writes: Write[] } {
+  const now = timestamp(clock)
+  const { workspaceId, knowledgeBaseId, documentId } = document
+  const job: JobRow = {
+    workspaceId,
+    jobId: newId(),
+    kind: 'ingest',
+    knowledgeBaseId,
+    documentId,
+    status: 'pending',
+    processed: 0,
+    total: null,
+    result: null,
+    errorMessage: null,
+    createdAt: now,
+    updatedAt: now,
+    leaseOwner: null,
+    leaseUntil: null,
+    endedAt: null,
+  }
+  const input = { workspaceId, knowledgeBaseId, jobId: job.jobId, body }
+  return {
+    job,
+    writes: [
+      { op: 'insert', table: tables.jobs, row: job },
+      { op: 'insert', table: tables.jobInputs, row: input },
+    ],
+  }
+}
+
+/** Returns a job with a visible change: `updatedAt` increases by at least a millisecond. */
+export function changedJob(job: JobRow, change: Partial<JobRow>, clock: Clock): JobRow {
+  const updatedAt = new Date(Math.max(clock.now(), Date.parse(job.updatedAt) + 1)).toISOString()
+  return { ...job, ...change, updatedAt }
+}
+
+/** Returns a job that has ended. */
+export function endedJob(job: JobRow, end: Partial<JobRow>, clock: Clock): JobRow {
+  const lapsed = { leaseOwner: null, leaseUntil: null, endedAt: timestamp(clock) }
+  return changedJob(job, { ...end, ...lapsed }, clock)
+}
+
+/**
+ * Returns the writes that end a job, and delete its input and batches. The first fails if the job has
+ * changed.
+ */
+export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
+  const prefix = [after.workspaceId, after.jobId]
+  return [
+    { op: 'replace', table: tables.jobs, row: after, version: before.version },
+    { op: 'deleteAll', table: tables.jobInputs, index: 'byWorkspace', prefix },
+    { op: 'deleteAll', table: tables.jobBatches, index: 'byJob', prefix },
+  ]
+}
+
+/** Returns the document of a job; undefined if it is gone, or if another document has its id. */
+export async function documentOfJob(rows: RowStore, job: JobRow): Promise<Stored<DocumentRow> | undefined> {
+  const { workspaceId, knowledgeBaseId, documentId, jobId } = job
+  const found = await rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])
+  return found?.row.jobId === jobId ? found : undefined
+}
+
+/**
+ * Ends a job as failed together with its document, which no longer blocks other ingests.
+ *
+ * @param errorMessage  without secrets, at most 500 characters
+ * @returns the ended job; undefined if the job changed in the meantime
+ */
+export async function failJob(
+  { rows, clock }: { rows: RowStore; clock: Clock },
+  before: Stored<JobRow>,
+  errorMessage: string,
+): Promise<JobRow | undefined> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const after = endedJob(before.row, { status: 'failed', errorMessage }, clock)
+    const document = await documentOfJob(rows, before.row)
+    const outcome = await rows.atomic([
+      ...endingWrites(before, after),
+      ...(document ? [documentFailureWrite(document, errorMessage, after.updatedAt)] : []),
+    ])
+    if (outcome.ok) return after
+    if (outcome.at === 0) return undefined
+  }
+  throw new Error(`the document of job ${before.row.jobId} keeps changing`)
+}
+
+function documentFailureWrite(
+  { row, version }: Stored<DocumentRow>,
+  errorMessage: string,
+  updatedAt: string,
+): Write {
+  const failed: DocumentRow = {
+    ...row,
+    status: 'failed',
+    errorMessage,
+    updatedAt,
+    ingestKey: null,
+    nameKey: null,
+    jobId: null,
+  }
+  return { op: 'replace', table: tables.documents, row: failed, version }
+}

@@ -1,0 +1,194 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Job } from '../contract/jobs.ts'
+import type { RowStore, Stored, Write, WriteOutcome } from '../storage/rows.ts'
+import { type JobRow, tables } from '../storage/tables.ts'
+import { changedJob, endedJob, endingWrites, failJob } from './job-changes.ts'
+import type { JobEvents } from './job-events.ts'
+
+/** Number of renewals during one lease. */
+const renewalsPerLease = 3
+
+export interface JobClaimParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly jobEvents: JobEvents
+  readonly owner: string
+  readonly leaseMs: number
+}
+
+/** Error for a job that was cancelled or taken over by another process; writes for it would fail. */
+export class ClaimLost extends Error {
+  override readonly name = 'ClaimLost'
+}
+
+/** Applies a unit of row writes, possibly with content writes. */
+type ApplyWrites = (rows: readonly Write[]) => Promise<WriteOutcome>
+
+/**
+ * A job that this process works on.
+ *
+ * Every change of the job raises its version, so only one of several processes that believe to own it can
+ * write to it. Writes run one after the other, because each needs the version that the previous one created.
+ */
+export class JobClaim {
+  readonly #parts: JobClaimParts
+  readonly #stop = new AbortController()
+  #held: Stored<JobRow>
+  #last: Promise<unknown> = Promise.resolve()
+  #isLost = false
+  #callOff = () => {}
+
+  /** @param held  the job as claimed */
+  constructor(parts: JobClaimParts, held: Stored<JobRow>) {
+    this.#parts = parts
+    this.#held = held
+    this.#renewLater()
+  }
+
+  get job(): JobRow {
+    return this.#held.row
+  }
+
+  /** Aborts when the work must stop: the job was lost, or the process closes. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  get isLost(): boolean {
+    return this.#isLost
+  }
+
+  /**
+   * Stores the progress of the job, in one unit with other writes.
+   *
+   * @returns for a refusal, the position in `rows`, from 0
+   * @throws ClaimLost
+   */
+  advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<WriteOutcome> {
+    const { clock } = this.#parts
+    return this.#write(
+      job =>
+        changedJob(
+          job,
+          { ...change, ...deathsAfterProgress(job, change), leaseUntil: this.#leaseEnd() },
+          clock,
+        ),
+      (before, after) => [{ op: 'replace', table: tables.jobs, row: after, version: before.version }],
+      rows,
+      unit => this.#parts.rows.atomic(unit),
+    )
+  }
+
+  /**
+   * Ends the job in the unit that stores its result.
+   *
+   * @returns for a refusal, the position in `rows` followed by the changes that `apply` adds, from 0
+   * @throws ClaimLost
+   */
+  succeed(
+    result: NonNullable<Job['result']>,
+    rows: readonly Write[],
+    apply: ApplyWrites,
+  ): Promise<WriteOutcome> {
+    const { clock } = this.#parts
+    const end = { status: 'succeeded', result, processed: result.chunks, total: result.chunks } as const
+    return this.#write(job => endedJob(job, end, clock), endingWrites, rows, apply)
+  }
+
+  /** Ends the job and its document as failed, unless the job was lost. */
+  async fail(errorMessage: string): Promise<void> {
+    await this.#inTurn(async () => {
+      const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#held, errorMessage)
+      if (ended) this.#parts.jobEvents.emit(ended)
+    })
+  }
+
+  /** Ends the lease at once, so that another process can take over the job. */
+  async release(): Promise<void> {
+    const lapsed = timestamp(this.#parts.clock)
+    await this.#inTurn(() => this.#renew({ leaseOwner: null, leaseUntil: lapsed }))
+  }
+
+  /** Stops the work. */
+  interrupt(): void {
+    this.#stop.abort()
+  }
+
+  /** Stops the work, because the job was cancelled or taken over. */
+  lose(): void {
+    this.#isLost = true
+    this.interrupt()
+  }
+
+  /** Stops renewing the lease. */
+  close(): void {
+    this.#callOff()
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#last.then(work)
+    this.#last = turn.catch(() => {})
+    return turn
+  }
+
+  #write(
+    change: (job: JobRow) => JobRow,
+    writesOf: (before: Stored<JobRow>, after: JobRow) => Write[],
+    rows: readonly Write[],
+    apply: ApplyWrites,
+  ): Promise<WriteOutcome> {
+    return this.#inTurn(async () => {
+      if (this.#isLost) throw new ClaimLost()
+      const after = change(this.job)
+      const own = writesOf(this.#held, after)
+      const outcome = await apply([...own, ...rows])
+      if (outcome.ok) {
+        this.#storeRow(after)
+        this.#parts.jobEvents.emit(after)
+        return outcome
+      }
+      if (outcome.at > 0) return { ...outcome, at: outcome.at - own.length }
+      this.lose()
+      throw new ClaimLost()
+    })
+  }
+
+  #storeRow(row: JobRow): void {
+    this.#held = { ...this.#held, row, version: this.#held.version + 1 }
+  }
+
+  #leaseEnd(): string {
+    return new Date(this.#parts.clock.now() + this.#parts.leaseMs).toISOString()
+  }
+
+  #renewLater(): void {
+    const { clock, log, leaseMs } = this.#parts
+    this.#callOff = clock.after(leaseMs / renewalsPerLease, () => {
+      this.#inTurn(() => this.#renew({ leaseUntil: this.#leaseEnd() }))
+        .catch(error => log.warn({ jobId: this.job.jobId, error }, 'the lease of a job could not be renewed'))
+        .finally(() => {
+          if (!this.signal.aborted) this.#renewLater()
+        })
+    })
+  }
+
+  /** Changes the lease. Keeps `updatedAt`, because leases are not visible to clients. */
+  async #renew(lease: Partial<JobRow>): Promise<void> {
+    if (this.#isLost || this.job.endedAt !== null) return
+    const row = { ...this.job, ...lease }
+    const { version } = this.#held
+    const outcome = await this.#parts.rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
+    if (outcome.ok) this.#storeRow(row)
+    else this.lose()
+  }
+}
+
+/** Resets the count of dead processes if the job made progress. */
+function deathsAfterProgress(
+  { processed }: JobRow,
+  change: Partial<Pick<Job, 'processed'>>,
+): Pick<JobRow, 'deaths'> {
+  return (change.processed ?? 0) > processed ? { deaths: 0 } : {}
+}

@@ -1,0 +1,158 @@
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, type Stats } from 'node:fs'
+import { basename, join } from 'node:path'
+import { createFolder, statsOf } from '../base/folder.ts'
+import { idFrom } from '../base/id.ts'
+import { isProcessRunning } from '../base/is-process-running.ts'
+import { writePrivateFile } from '../base/private-file.ts'
+import { type Keychain, type KeychainCredential, KeychainUnavailable } from './keychain.ts'
+
+/** JSON in the file of an entry. */
+interface StoredEntry extends KeychainCredential {
+  service: string
+}
+
+/**
+ * Creates a keychain of plain files that only their owner can read, for systems without a keychain.
+ *
+ * Each entry is a separate file, so processes that write different entries do not wait for each other. If
+ * others can read a file, it is refused rather than repaired, because they may already have read it.
+ *
+ * @param folder  folder for entries only; created if missing
+ */
+export function createFileKeychain(folder: string): Keychain {
+  const pathOf = (service: string, account: string) => join(folder, `${idFrom(service, account)}.json`)
+
+  function isThere(): boolean {
+    const stats = statsOf(folder)
+    if (stats) refuseExposed(folder, stats, '700')
+    return stats !== undefined
+  }
+
+  const namesIn = () => (isThere() ? readdirSync(folder) : [])
+
+  /** Removes drafts of killed writers, because they contain a secret too. */
+  function sweep(isMeant: (name: string) => boolean): void {
+    for (const name of namesIn()) {
+      const [, draftOf, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
+      if (draftOf !== undefined && isMeant(draftOf) && !isProcessRunning(Number(writer)))
+        rmSync(join(folder, name), { force: true })
+    }
+  }
+  const sweepDraftsOf = (path: string) => sweep(name => name === basename(path))
+
+  function find(service: string): KeychainCredential[] {
+    return namesIn()
+      .filter(name => name.endsWith('.json'))
+      .map(name => readEntry(join(folder, name)))
+      .filter(stored => stored?.service === service)
+      .map(stored => ({ account: stored!.account, password: stored!.password }))
+  }
+
+  return asyncKeychain({
+    getPassword(service, account) {
+      return isThere() ? (readEntry(pathOf(service, account))?.password ?? null) : null
+    },
+    setPassword(service, account, password) {
+      const path = pathOf(service, account)
+      createFolder(folder)
+      sweepDraftsOf(path)
+      writePrivateFile(path, `${JSON.stringify({ service, account, password } satisfies StoredEntry)}\n`)
+    },
+    deletePassword(service, account) {
+      const path = pathOf(service, account)
+      sweepDraftsOf(path)
+      const existed = statsOf(path) !== undefined
+      rmSync(path, { force: true })
+      return existed
+    },
+    findPassword: service => find(service)[0]?.password ?? null,
+    findCredentials: find,
+    findAccounts(service) {
+      sweep(() => true)
+      return find(service).map(({ account }) => account)
+    },
+  })
+}
+
+/** @returns undefined if the file does not exist, or is invalid */
+function readEntry(path: string): StoredEntry | undefined {
+  const file = openIfExists(path)
+  if (file === undefined) return undefined
+  try {
+    refuseExposed(path, fstatSync(file), '600')
+    return parseStoredEntry(readFileSync(file, 'utf8'))
+  } finally {
+    closeSync(file)
+  }
+}
+
+function openIfExists(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function parseStoredEntry(text: string): StoredEntry | undefined {
+  try {
+    const { service, account, password } = JSON.parse(text) as Partial<Record<keyof StoredEntry, unknown>>
+    if (typeof service !== 'string' || typeof account !== 'string') return undefined
+    return typeof password === 'string' ? { service, account, password } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** @throws KeychainUnavailable  when another user owns the file, or others can read or change it */
+function refuseExposed(path: string, { uid, mode }: Stats, modeWanted: '600' | '700'): void {
+  if (process.platform === 'win32') return
+  if (uid !== process.getuid?.())
+    throw fileUnavailable(`${path} belongs to another user.`, 'Run the command as the owner of that file.')
+  if ((mode & 0o077) === 0) return
+  const quoted = `'${path.replaceAll("'", String.raw`'\''`)}'`
+  throw fileUnavailable(
+    `${path} holds secrets, and other users can open it.`,
+    `chmod ${modeWanted} ${quoted}`,
+  )
+}
+
+type Synchronous<K> = {
+  [F in keyof K]: K[F] extends (...input: infer I) => Promise<infer O> ? (...input: I) => O : never
+}
+
+/** Makes all functions asynchronous, and converts errors of the file system to `KeychainUnavailable`. */
+function asyncKeychain(keychain: Synchronous<Keychain>): Keychain {
+  function tell<I extends unknown[], O>(run: (...input: I) => O) {
+    return async (...input: I): Promise<O> => {
+      try {
+        return run(...input)
+      } catch (error) {
+        const { code, path } = error as NodeJS.ErrnoException
+        if (code === undefined) throw error
+        throw fileUnavailable(
+          `${path ?? 'The file of secrets'} cannot be used: ${code}.`,
+          hintOfCode(code),
+          error,
+        )
+      }
+    }
+  }
+  return {
+    getPassword: tell(keychain.getPassword),
+    setPassword: tell(keychain.setPassword),
+    deletePassword: tell(keychain.deletePassword),
+    findPassword: tell(keychain.findPassword),
+    findCredentials: tell(keychain.findCredentials),
+    findAccounts: tell(keychain.findAccounts),
+  }
+}
+
+function hintOfCode(code: string): string {
+  return code === 'ENOSPC' ? 'Make room on that disk.' : 'Let your user read and write there.'
+}
+
+function fileUnavailable(message: string, hint: string, cause?: unknown): KeychainUnavailable {
+  return new KeychainUnavailable('file', 'unavailable', message, hint, { cause })
+}

@@ -1,0 +1,80 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Caller } from '../access/caller.ts'
+import type { Ingest } from '../contract/documents.ts'
+import type { ErrorEnvelope } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+import type { NdjsonLine } from '../contract/route.ts'
+import type { EnqueueResult, Ingestion, IngestResult } from './ingestion.ts'
+
+/** Returns the response for an error; details go to the log only. */
+export type FailureReporter = (
+  thrown: unknown,
+  requestId: string,
+) => { readonly status: number; readonly envelope: ErrorEnvelope }
+
+/** Ingests lines as they arrive, and yields one outcome for each line, in order. */
+export async function* ingestLines(
+  ingestion: Ingestion,
+  base: { workspaceId: string; knowledgeBaseId: string },
+  lines: AsyncIterable<NdjsonLine<Ingest>>,
+  caller: Caller,
+  tellFailure: FailureReporter,
+): AsyncGenerator<object> {
+  const waiting: { line: NdjsonLine<Ingest>; outcome: Promise<object> }[] = []
+  for await (const line of lines) {
+    const before = waiting.findLast(earlier => areSameDocument(earlier.line, line))
+    const outcome = Promise.resolve(before?.outcome).then(() =>
+      ingestLine(ingestion, base, line, caller, tellFailure),
+    )
+    waiting.push({ line, outcome })
+    // Reads of the store end synchronously, so without this pause many lines would block the event loop.
+    await nextTurn()
+    if (waiting.length >= limits.batchLinesInProgress) yield await waiting.shift()!.outcome
+  }
+  for (const { outcome } of waiting) yield await outcome
+}
+
+/** Returns true for lines with the same text or file name. They are ingested in order: the first one wins. */
+function areSameDocument(a: NdjsonLine<Ingest>, b: NdjsonLine<Ingest>): boolean {
+  if ('error' in a || 'error' in b) return false
+  const sameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename
+  return sameName || a.value.text === b.value.text
+}
+
+async function ingestLine(
+  ingestion: Ingestion,
+  base: { workspaceId: string; knowledgeBaseId: string },
+  line: NdjsonLine<Ingest>,
+  caller: Caller,
+  tellFailure: FailureReporter,
+): Promise<object> {
+  try {
+    if ('error' in line) throw line.error
+    const result = await ingestion.ingest(base.workspaceId, base.knowledgeBaseId, line.value, caller)
+    const { status, body } = toIngestReply(result)
+    return { line: line.line, status, ...body }
+  } catch (error) {
+    const { status, envelope } = tellFailure(error, caller.requestId)
+    return { line: line.line, status, ...envelope }
+  }
+}
+
+/**
+ * Returns the API response for an ingest.
+ *
+ * @see docs/http.md#documents-and-chunks
+ */
+export function toIngestReply(result: IngestResult | EnqueueResult) {
+  const { document } = result
+  switch (result.kind) {
+    case 'ingested':
+      return { status: 201 as const, body: { document, chunks: result.chunks, astraQueries: [] } }
+    case 'existing':
+      return { status: 200 as const, body: { document, outcome: result.outcome } }
+    case 'enqueued': {
+      const { job } = result
+      const location = `/api/v1/workspaces/${job.workspaceId}/jobs/${job.jobId}`
+      return { status: 202 as const, body: { job, document, astraQueries: [] }, headers: { location } }
+    }
+  }
+}

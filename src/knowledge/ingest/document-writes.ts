@@ -1,0 +1,82 @@
+import type { Document } from '../../contract/documents.ts'
+import type { ContentRecord, ContentWrite } from '../../storage/content.ts'
+import type { Write } from '../../storage/rows.ts'
+import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
+import type { EmbeddedVectors, PreparedText } from '../passage-operations.ts'
+import { documentPayload, titleOfPayload } from '../payload.ts'
+import type { AcceptedIngest } from './accept-text.ts'
+
+/** The chunks of a text, each with its vector. */
+export type EmbeddedChunks = Omit<PreparedText, 'embedded'> & EmbeddedVectors
+
+/** Creates the row of an accepted text. */
+export function createDocument(
+  { body, context, documentId, contentHash }: AcceptedIngest,
+  state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>,
+): Document {
+  return {
+    workspaceId: context.base.workspaceId,
+    knowledgeBaseId: context.base.knowledgeBaseId,
+    documentId,
+    sourceDocId: body.sourceDocId,
+    sourceFilename: body.sourceFilename,
+    fileType: body.fileType,
+    fileSize: body.fileSize,
+    contentHash,
+    chunkTotal: null,
+    ingestedAt: null,
+    errorMessage: null,
+    metadata: body.metadata,
+    visibleTo: body.visibleTo ?? null,
+    ownerPrincipalId: body.ownerPrincipalId ?? null,
+    ...state,
+  }
+}
+
+/** Returns the writes that delete documents with their chunks; they fail if the knowledge base is gone. */
+export function documentDeletion(
+  { base, key }: BaseContext,
+  documents: readonly DocumentRow[],
+): { rows: Write[]; changes: ContentWrite[] } {
+  const place = [base.workspaceId, base.knowledgeBaseId]
+  return {
+    rows: [
+      { op: 'require', table: tables.knowledgeBases, key: place },
+      ...documents.map(
+        ({ documentId }): Write => ({ op: 'delete', table: tables.documents, key: [...place, documentId] }),
+      ),
+    ],
+    changes: documents.map(({ documentId }) => ({ op: 'deleteDocument', ...key, documentId })),
+  }
+}
+
+/** Returns the change that stores the chunks of a document. It fails if their vector space is outdated. */
+export function chunkUpsert(
+  { key }: BaseContext,
+  document: Document,
+  prepared: EmbeddedChunks,
+): ContentWrite {
+  const { generation } = prepared
+  return { op: 'upsert', ...key, generation, records: toContentRecords(document, prepared) }
+}
+
+function toContentRecords(document: Document, prepared: EmbeddedChunks): ContentRecord[] {
+  const { knowledgeBaseId, documentId } = document
+  const title = titleOfPayload(document.metadata)
+  return prepared.chunks.map((text, chunkIndex) => ({
+    id: `${documentId}:${chunkIndex}`,
+    documentId,
+    chunkIndex,
+    title,
+    text,
+    payload: {
+      ...documentPayload(document),
+      knowledgeBaseId,
+      documentId,
+      chunkIndex,
+      'chunker.id': prepared.chunkerId,
+    },
+    vector: prepared.vectors[chunkIndex]!,
+  }))
+}

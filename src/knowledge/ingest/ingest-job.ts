@@ -1,0 +1,210 @@
+import { timestamp } from '../../base/clock.ts'
+import { sha256 } from '../../base/id.ts'
+import type { Ingest } from '../../contract/documents.ts'
+import { documentOfJob } from '../../jobs/job-changes.ts'
+import type { JobClaim } from '../../jobs/job-claim.ts'
+import { concurrentTextsMax } from '../../models/hosted-embedder.ts'
+import type { EmbeddedPassage } from '../../models/lsa.ts'
+import type { Stored } from '../../storage/rows.ts'
+import { type DocumentRow, tables } from '../../storage/tables.ts'
+import { collectionGone, concurrentChange } from '../guards.ts'
+import type { IngestParts } from '../ingestion.ts'
+import type { BaseContext } from '../knowledge-bases.ts'
+import type { EmbeddedVectors } from '../passage-operations.ts'
+import { titleOfPayload } from '../payload.ts'
+import { retryOnSpaceChange } from '../vector-space.ts'
+import { nameKeyOf, namesakesOf } from './accept-text.ts'
+import { chunkUpsert, documentDeletion, type EmbeddedChunks } from './document-writes.ts'
+import { documentGone, readStoredBatches, storeBatch } from './stored-batches.ts'
+
+/** Number of passages to embed between two progress reports in a fitted space, where no provider is paid. */
+const fittedSlice = 512
+/** Maximum number of attempts; each one but the last failed because of another write. */
+const attemptsMax = 100
+
+/** A job in progress: its claim, its knowledge base, and the request. */
+interface IngestWork {
+  readonly claim: JobClaim
+  readonly context: BaseContext
+  readonly body: Ingest
+}
+
+type IngestStage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
+
+/** Runs the job of an asynchronous ingest, and continues where an earlier attempt ended. */
+export class IngestJob {
+  constructor(private readonly parts: IngestParts) {}
+
+  /**
+   * Chunks, embeds and writes the document of a job. Stores vectors of a provider between attempts.
+   *
+   * @throws ClaimLost
+   * @throws knowledge_base_not_found, document_not_found, invalid_chunker, collection_unavailable
+   * @throws embedding_unavailable, embedding_dimension_mismatch
+   */
+  async perform(claim: JobClaim): Promise<void> {
+    const { workspaceId, knowledgeBaseId, jobId } = claim.job
+    const context = await this.parts.bases.context(workspaceId, knowledgeBaseId!)
+    const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
+    if (!input) throw documentGone()
+    const work = { claim, context, body: input.row.body }
+    await this.enter(work, { status: 'chunking' })
+    const { chunkerId, chunks } = await this.cut(work)
+    const total = chunks.length
+    await this.enter(work, { status: 'embedding', chunkTotal: total }, { total })
+    await retryOnSpaceChange(async () => {
+      const title = titleOfPayload((await this.document(claim)).row.metadata)
+      const passages = chunks.map(text => ({ title, text }))
+      const embedded = await this.embed(work, passages)
+      if (!embedded) return undefined
+      await this.enter(work, { status: 'writing' })
+      return this.write(work, { chunkerId, chunks, ...embedded }, title)
+    })
+    this.parts.ingested(context)
+  }
+
+  private async cut({ context, body }: IngestWork): Promise<{ chunkerId: string; chunks: string[] }> {
+    const { bases, chunking } = this.parts
+    const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
+    const { text, chunker: override } = body
+    return this.parts.index.run('prepare', { text, title: null, service, override, fittedIn: undefined })
+  }
+
+  /** @throws document_not_found */
+  private async document(claim: JobClaim): Promise<Stored<DocumentRow>> {
+    const document = await documentOfJob(this.parts.rows, claim.job)
+    if (!document) throw documentGone()
+    return document
+  }
+
+  /** Sets the current stage of the document. */
+  private async enter(
+    { claim }: IngestWork,
+    stage: IngestStage,
+    change: { total?: number } = {},
+  ): Promise<void> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const { row, version } = await this.document(claim)
+      const after = { ...row, ...stage, updatedAt: timestamp(this.parts.clock) }
+      const outcome = await claim.advance(change, [
+        { op: 'replace', table: tables.documents, row: after, version },
+      ])
+      if (outcome.ok) return
+    }
+    throw concurrentChange()
+  }
+
+  /** Returns undefined if the vector space changed in the meantime. */
+  private embed(
+    work: IngestWork,
+    passages: readonly EmbeddedPassage[],
+  ): Promise<EmbeddedVectors | undefined> {
+    return work.context.fitted ? this.embedHere(work, passages) : this.embedAway(work, passages)
+  }
+
+  private async embedHere(
+    { claim, context }: IngestWork,
+    passages: readonly EmbeddedPassage[],
+  ): Promise<EmbeddedVectors | undefined> {
+    let { generation } = context.collection
+    const vectors: Float32Array[] = []
+    for (let start = 0; start < passages.length; start += fittedSlice) {
+      const slice = passages.slice(start, start + fittedSlice)
+      const made = await this.parts.index.run('embed', { key: context.key, passages: slice })
+      if (start > 0 && made.generation !== generation) return undefined
+      generation = made.generation
+      vectors.push(...made.vectors)
+      const processed = Math.max(claim.job.processed, vectors.length)
+      if (processed > claim.job.processed) await claim.advance({ processed }, [])
+    }
+    return { generation, vectors }
+  }
+
+  /** Requests a batch from the provider only if no earlier attempt has stored it. */
+  private async embedAway(
+    { claim, context }: IngestWork,
+    passages: readonly EmbeddedPassage[],
+  ): Promise<EmbeddedVectors | undefined> {
+    const { generation } = context.collection
+    const size = concurrentTextsMax(context.embedding)
+    const sourceOf = (batch: readonly EmbeddedPassage[]) => sha256(JSON.stringify([modelOf(context), batch]))
+    const vectors: Float32Array[] = []
+    for await (const batch of readStoredBatches(this.parts.rows, claim)) {
+      const texts = passages.slice(vectors.length, vectors.length + batch.vectors.length)
+      if (batch.start !== vectors.length || batch.source !== sourceOf(texts)) break
+      vectors.push(...batch.vectors)
+    }
+    while (vectors.length < passages.length) {
+      const start = vectors.length
+      const batch = passages.slice(start, start + size)
+      const made = await this.parts.space.embed(context, batch, 'document', claim.signal)
+      vectors.push(...made.vectors)
+      await storeBatch(claim, { start, source: sourceOf(batch), vectors: made.vectors })
+    }
+    return { generation, vectors }
+  }
+
+  /**
+   * Writes document, chunks, replacements and end of the job in one unit; returns undefined if the space
+   * changed.
+   */
+  private async write(
+    work: IngestWork,
+    prepared: EmbeddedChunks,
+    title: string | null,
+  ): Promise<true | undefined> {
+    const { claim, context } = work
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const before = await this.document(claim)
+      if (context.fitted && titleOfPayload(before.row.metadata) !== title) return undefined
+      const { replaced, nameKey } = await this.place(work, before)
+      const now = timestamp(this.parts.clock)
+      const row: DocumentRow = {
+        ...before.row,
+        status: 'ready',
+        errorMessage: null,
+        chunkTotal: prepared.chunks.length,
+        ingestedAt: now,
+        updatedAt: now,
+        nameKey,
+        jobId: null,
+      }
+      const gone = documentDeletion(context, replaced)
+      const rows = [
+        ...gone.rows,
+        { op: 'replace' as const, table: tables.documents, row, version: before.version },
+      ]
+      const changes = [...gone.changes, chunkUpsert(context, row, prepared)]
+      const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, unit =>
+        context.store.write(changes, unit),
+      )
+      if (outcome.ok) return true
+      if (outcome.at === 0) await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
+      if (outcome.at < rows.length) continue
+      if (outcome.reason === 'absent') throw collectionGone(context.base)
+      return undefined
+    }
+    throw concurrentChange()
+  }
+
+  /**
+   * Returns the documents that this one replaces, and its name key: null if a later document has the name.
+   */
+  private async place({ context, body }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
+    const namesakes = await namesakesOf(this.parts.rows, context, row.sourceFilename)
+    const replaced = namesakes
+      .filter(other => other.ordinal < ordinal)
+      .map(other => other.row)
+      .filter(({ status }) => body.overwriteOnNameConflict || status === 'failed')
+    const nameKey = nameKeyOf(context, row.sourceFilename)
+    const isRenamed = row.sourceFilename !== body.sourceFilename
+    const isHeld = namesakes.some(other => other.ordinal > ordinal && other.row.nameKey === nameKey)
+    return isRenamed ? { replaced: [], nameKey: row.nameKey } : { replaced, nameKey: isHeld ? null : nameKey }
+  }
+}
+
+/** Returns the properties that make vectors of two models incompatible. */
+function modelOf({ embedding }: BaseContext) {
+  const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
+  return [embeddingServiceId, provider, modelName, embeddingDimension]
+}

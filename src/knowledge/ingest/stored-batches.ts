@@ -1,0 +1,70 @@
+import { WbError } from '../../contract/errors.ts'
+import type { JobClaim } from '../../jobs/job-claim.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type JobBatchRow, tables } from '../../storage/tables.ts'
+
+/** Number of batches to read together; each has up to a few megabytes. */
+const batchesRead = 8
+
+/** Vectors of consecutive passages of a text, from one request. */
+export interface VectorBatch {
+  /** Index of the first passage in the text. */
+  readonly start: number
+  /** Identifies the passages and the model. */
+  readonly source: string
+  readonly vectors: readonly Float32Array[]
+}
+
+/** Yields the batches that earlier attempts at a job stored, in the order of the text. */
+export async function* readStoredBatches(
+  rows: RowStore,
+  { job: { workspaceId, jobId } }: JobClaim,
+): AsyncGenerator<VectorBatch> {
+  const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesRead }
+  let after: [number] | undefined
+  for (;;) {
+    const slice = await rows.list(tables.jobBatches, { ...list, after })
+    for (const { row } of slice) yield { ...row, vectors: row.vectors.map(decodeVectorText) }
+    if (slice.length < batchesRead) return
+    after = [slice.at(-1)!.row.start]
+  }
+}
+
+/**
+ * Stores a batch for later attempts, only while the input of the job exists, so that a job of a deleted
+ * knowledge base leaves nothing behind.
+ *
+ * @throws ClaimLost, document_not_found
+ */
+export async function storeBatch(claim: JobClaim, { start, source, vectors }: VectorBatch): Promise<void> {
+  const { workspaceId, jobId, processed } = claim.job
+  const knowledgeBaseId = claim.job.knowledgeBaseId!
+  const prefix = [workspaceId, jobId, start]
+  const row: JobBatchRow = {
+    workspaceId,
+    knowledgeBaseId,
+    jobId,
+    start,
+    source,
+    vectors: vectors.map(encodeVectorText),
+  }
+  const done = Math.max(processed, start + vectors.length)
+  const outcome = await claim.advance({ processed: done }, [
+    { op: 'require', table: tables.jobInputs, key: [workspaceId, jobId] },
+    { op: 'deleteAll', table: tables.jobBatches, index: 'byJob', prefix },
+    { op: 'insert', table: tables.jobBatches, row },
+  ])
+  if (!outcome.ok) throw documentGone()
+}
+
+export function documentGone(): WbError {
+  return new WbError('document_not_found', 'the document was deleted or replaced before it was ready')
+}
+
+function encodeVectorText(vector: Float32Array): string {
+  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
+}
+
+function decodeVectorText(text: string): Float32Array {
+  return new Float32Array(new Uint8Array(Buffer.from(text, 'base64')).buffer)
+}

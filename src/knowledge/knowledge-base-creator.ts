@@ -1,0 +1,231 @@
+import { requireWorkspace, workspaceNotFound } from '../access/require-workspace.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import { WbError } from '../contract/errors.ts'
+import type { KnowledgeBase, KnowledgeBaseCreate } from '../contract/knowledge.ts'
+import { builtInProvider } from '../contract/providers.ts'
+import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { lsaDimension } from '../models/lsa.ts'
+import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
+import type { RowStore, Write, WriteOutcome } from '../storage/rows.ts'
+import { requireFittedSpaces } from '../storage/store-features.ts'
+import { tables } from '../storage/tables.ts'
+import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
+import { builtInModel } from '../workspaces/seeds.ts'
+import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
+import type { Services } from '../workspaces/services.ts'
+
+interface KnowledgeBaseCreatorParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly stores: ContentStores
+  readonly chunking: Services<ChunkingService>
+  readonly embedding: Services<EmbeddingService>
+}
+
+type LexicalConfig = KnowledgeBase['lexical']
+
+const lexicalOff = { enabled: false, analyzer: null, options: {} }
+
+/**
+ * Creates knowledge bases. If there are several errors, throws the first in the order of
+ * docs/http.md#creating-a-knowledge-base.
+ */
+export class KnowledgeBaseCreator {
+  constructor(private readonly parts: KnowledgeBaseCreatorParts) {}
+
+  /**
+   * Creates a knowledge base with a new collection.
+   *
+   * @throws the codes for a new collection of docs/http.md#creating-a-knowledge-base
+   */
+  async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+    if (body.vectorCollection)
+      throw new WbError(
+        'vector_collection_not_allowed',
+        'vectorCollection: a new knowledge base creates its own collection',
+        { hint: 'Leave vectorCollection out, or send attach=true to adopt a collection.' },
+      )
+    const { workspace, store } = await this.open(workspaceId)
+    const key = { workspaceId, name: body.name }
+    const taken = await store.collection(key)
+    // Checked after the collection, because another knowledge base may have created it in the meantime.
+    if (await this.isHeld(key)) throw nameTaken(body.name)
+    if (taken) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
+    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
+    const base = await this.compose(workspace, body, embedding)
+    requireFittable(store, embedding)
+    const unit = insertWrites(base)
+    const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding
+    const [lexical, fitted] = [store.lexical !== undefined, provider === builtInProvider]
+    const made = { op: 'createCollection' as const, ...key, dimension, metric, lexical, fitted }
+    const outcome = await store.write([made], unit)
+    if (!outcome.ok) throw this.refusal(outcome, base)
+    return base
+  }
+
+  /**
+   * Creates a knowledge base on an existing collection that no other knowledge base uses.
+   *
+   * @throws the codes for `attach: true` of docs/http.md#creating-a-knowledge-base
+   */
+  async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+    if (!body.vectorCollection)
+      throw new WbError('vector_collection_required', 'vectorCollection: name the collection to attach')
+    if (body.name !== body.vectorCollection)
+      throw new WbError('kb_name_must_match_collection', `name: must be '${body.vectorCollection}'`)
+    const { workspace, store } = await this.open(workspaceId)
+    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
+    const collection = await store.collection({ workspaceId, name: body.name })
+    if (!collection) throw new WbError('collection_not_found', `collection '${body.name}' not found`)
+    requireMatchingService(collection, embedding)
+    const base = await this.compose(workspace, body, embedding)
+    const outcome = await this.parts.rows.atomic(insertWrites(base))
+    if (!outcome.ok) throw this.refusal(outcome, base)
+    return base
+  }
+
+  /** @throws workspace_not_found, driver_unavailable */
+  private async open(workspaceId: string): Promise<{ workspace: Workspace; store: ContentStore }> {
+    const workspace = await requireWorkspace(this.parts.rows, workspaceId)
+    return { workspace, store: requireStore(this.parts.stores, workspace) }
+  }
+
+  /** @throws chunking_service_not_found, reranking_service_not_found, conflict */
+  private async compose(
+    { workspaceId, kind }: Workspace,
+    body: KnowledgeBaseCreate,
+    { embeddingServiceId }: EmbeddingService,
+  ): Promise<KnowledgeBase> {
+    const { attach, lexical, vectorCollection: _, knowledgeBaseId = newId(), ...fields } = body
+    const { chunkingServiceId } = await this.bound(this.parts.chunking, workspaceId, body.chunkingServiceId)
+    if (body.rerankingServiceId) await requireReranking(this.parts.rows, workspaceId, body.rerankingServiceId)
+    if (await this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]))
+      throw knowledgeBaseIdTaken(knowledgeBaseId)
+    const now = timestamp(this.parts.clock)
+    const standard: LexicalConfig = { ...lexicalOff, enabled: kind === 'local' }
+    return {
+      ...fields,
+      workspaceId,
+      knowledgeBaseId,
+      embeddingServiceId,
+      chunkingServiceId,
+      vectorCollection: body.name,
+      owned: !attach,
+      lexical: lexical ?? standard,
+      policyDsl: null,
+      policyEnabled: false,
+      createdAt: now,
+      updatedAt: now,
+    }
+  }
+
+  private async bound<Row extends ChunkingService | EmbeddingService>(
+    services: Services<Row>,
+    workspaceId: string,
+    id: string | undefined,
+  ): Promise<Row> {
+    const service = id === undefined ? await services.first(workspaceId) : await services.get(workspaceId, id)
+    if (!service) throw services.notFound('default')
+    return service
+  }
+
+  /** Returns true if a knowledge base uses the collection. */
+  async isHeld({ workspaceId, name }: CollectionKey): Promise<boolean> {
+    return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
+  }
+
+  /**
+   * Returns the error for a failed write, which can only be caused by a concurrent change after the checks.
+   */
+  private refusal(outcome: WriteOutcome & { ok: false }, base: KnowledgeBase): WbError {
+    const { workspaceId, name } = base
+    const lacking = [
+      () => workspaceNotFound(workspaceId),
+      () => this.parts.embedding.notFound(base.embeddingServiceId),
+      () => this.parts.chunking.notFound(base.chunkingServiceId),
+      () => serviceNotFound(rerankingKind, base.rerankingServiceId ?? ''),
+    ][outcome.reason === 'absent' ? outcome.at : -1]
+    if (lacking) return lacking()
+    if (outcome.reason === 'taken' && base.owned) return nameTaken(name)
+    if (outcome.reason === 'exists' && outcome.at < insertWrites(base).length)
+      return knowledgeBaseIdTaken(base.knowledgeBaseId)
+    return new WbError('collection_name_taken', `a knowledge base holds the collection '${name}'`)
+  }
+}
+
+/** Returns the insert of a knowledge base, after checks that its workspace and services still exist. */
+function insertWrites(base: KnowledgeBase): Write[] {
+  const { workspaceId, embeddingServiceId, chunkingServiceId, rerankingServiceId } = base
+  const bound: Write[] = [
+    { op: 'require', table: tables.workspaces, key: [workspaceId] },
+    { op: 'require', table: tables.embeddingServices, key: [workspaceId, embeddingServiceId] },
+    { op: 'require', table: tables.chunkingServices, key: [workspaceId, chunkingServiceId] },
+  ]
+  if (rerankingServiceId)
+    bound.push({ op: 'require', table: tables.rerankingServices, key: [workspaceId, rerankingServiceId] })
+  return [...bound, { op: 'insert', table: tables.knowledgeBases, row: base }]
+}
+
+/**
+ * Returns the service that creates the vectors of a collection: the built-in one, that of the store, or null
+ * if clients supply the vectors.
+ */
+export function vectorServiceOf({ fitted, vectorService }: Collection) {
+  return fitted ? { provider: builtInProvider, modelName: builtInModel } : (vectorService ?? null)
+}
+
+/**
+ * Checks that an embedding service fits an existing collection.
+ *
+ * @throws vector_collection_required   the collection has no vectors
+ * @throws dimension_mismatch           its vectors have another length than those of the service
+ * @throws vectorize_service_mismatch   its vectors come from another service
+ */
+function requireMatchingService(collection: Collection, embedding: EmbeddingService): void {
+  const { name, dimension, fitted } = collection
+  if (dimension === 0)
+    throw new WbError('vector_collection_required', `vectorCollection: '${name}' keeps no vectors`)
+  if (dimension !== embedding.embeddingDimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `collection '${name}' has ${dimension} dimensions, the embedding service ${embedding.embeddingDimension}`,
+    )
+  const own = collection.vectorService
+  const isOther = own && (own.provider !== embedding.provider || own.modelName !== embedding.modelName)
+  if (isOther || fitted !== (embedding.provider === builtInProvider))
+    throw new WbError(
+      'vectorize_service_mismatch',
+      `embeddingServiceId: the vectors of collection '${name}' are of another embedder`,
+    )
+}
+
+/**
+ * Checks that the store supports the built-in embedder, if the service uses it.
+ *
+ * @throws driver_unavailable  the store does not support vector spaces that the runtime fits
+ * @throws dimension_mismatch  the service has another dimension than the built-in embedder
+ */
+function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
+  if (provider !== builtInProvider) return
+  requireFittedSpaces(store)
+  if (embeddingDimension !== lsaDimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `the built-in embedder has ${lsaDimension} dimensions, the embedding service ${embeddingDimension}`,
+    )
+}
+
+/** @throws reranking_service_not_found */
+async function requireReranking(rows: RowStore, workspaceId: string, id: string): Promise<void> {
+  if (!(await rows.get(tables.rerankingServices, [workspaceId, id]))) throw serviceNotFound(rerankingKind, id)
+}
+
+function nameTaken(name: string): WbError {
+  return new WbError('kb_name_taken', `a knowledge base named '${name}' exists in this workspace`)
+}
+
+function knowledgeBaseIdTaken(knowledgeBaseId: string): WbError {
+  return new WbError('conflict', `knowledge base with id '${knowledgeBaseId}' already exists`)
+}

@@ -1,0 +1,318 @@
+import type { Caller } from '../access/caller.ts'
+import { requirePolicy } from '../access/policy/check.ts'
+import { requireWorkspace } from '../access/require-workspace.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { WbError } from '../contract/errors.ts'
+import type {
+  AdoptableCollection,
+  EmbedderState,
+  KnowledgeBase,
+  KnowledgeBaseCreate,
+  KnowledgeBasePatch,
+} from '../contract/knowledge.ts'
+import type { PageQuery } from '../contract/page.ts'
+import { builtInProvider } from '../contract/providers.ts'
+import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { Collection, CollectionKey, ContentStore, ContentWrite } from '../storage/content.ts'
+import type { Pager, RowPage } from '../storage/cursor.ts'
+import { damagedStore } from '../storage/damaged-store.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import { type ContentStores, requireStore } from '../workspaces/content-stores.ts'
+import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
+import type { Services } from '../workspaces/services.ts'
+import { collectionGone, undefinedIfDeleted } from './guards.ts'
+import { KnowledgeBaseCreator, vectorServiceOf } from './knowledge-base-creator.ts'
+
+type BaseAddress = Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
+
+/** A knowledge base, with everything needed to work on its content. */
+export interface BaseContext {
+  readonly base: KnowledgeBase
+  readonly store: ContentStore
+  readonly key: CollectionKey
+  readonly collection: Collection
+  readonly embedding: EmbeddingService
+  /** True if the runtime fits the vector space itself. */
+  readonly fitted: boolean
+}
+
+export interface KnowledgeBasesParts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  readonly stores: ContentStores
+  readonly chunking: Services<ChunkingService>
+  readonly embedding: Services<EmbeddingService>
+  /** Returns true while this process fits the vector space of a collection. */
+  readonly fitting: (key: CollectionKey) => boolean
+}
+
+/** Knowledge bases and the collections behind them. */
+export class KnowledgeBases {
+  readonly #maker: KnowledgeBaseCreator
+
+  constructor(private readonly parts: KnowledgeBasesParts) {
+    this.#maker = new KnowledgeBaseCreator(parts)
+  }
+
+  /** @throws workspace_not_found */
+  async list(workspaceId: string, query: PageQuery): Promise<RowPage<KnowledgeBase>> {
+    const { rows, pager } = this.parts
+    const list = { index: 'byWorkspace', prefix: [workspaceId] }
+    // Started before the check, to save a round trip to the store.
+    const page = pager.page(tables.knowledgeBases, list, query)
+    page.catch(() => {})
+    await requireWorkspace(rows, workspaceId)
+    return page
+  }
+
+  /** Returns those of the given knowledge bases that exist, in order of creation. */
+  async some(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
+    const { rows } = this.parts
+    const stored = await Promise.all(
+      knowledgeBaseIds.map(id => rows.get(tables.knowledgeBases, [workspaceId, id])),
+    )
+    return stored
+      .flatMap(base => base ?? [])
+      .sort((one, other) => one.ordinal - other.ordinal)
+      .map(({ row }) => row)
+  }
+
+  /**
+   * Creates a knowledge base with a new collection, or on an existing one.
+   *
+   * @throws the codes of docs/http.md#creating-a-knowledge-base, in that order
+   */
+  async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+    return body.attach ? this.#maker.attach(workspaceId, body) : this.#maker.provision(workspaceId, body)
+  }
+
+  /** @throws workspace_not_found, knowledge_base_not_found */
+  async get(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
+    const stored = await this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId])
+    if (stored) return stored.row
+    await requireWorkspace(this.parts.rows, workspaceId)
+    throw baseNotFound(knowledgeBaseId)
+  }
+
+  /** Returns a knowledge base and, for the built-in provider, the state of its embedder. */
+  async show(
+    workspaceId: string,
+    knowledgeBaseId: string,
+  ): Promise<KnowledgeBase & { embedder?: EmbedderState }> {
+    const base = await this.get(workspaceId, knowledgeBaseId)
+    const { embeddingServiceId } = base
+    const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
+    if (embedding?.row.provider !== builtInProvider) return base
+    const { key, collection } = await this.context(workspaceId, knowledgeBaseId)
+    const state = this.parts.fitting(key) ? 'fitting' : collection.generation === 0 ? 'placeholder' : 'ready'
+    return {
+      ...base,
+      embedder: {
+        version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
+        state,
+        fittedChunks: collection.fittedRecords,
+        chunks: collection.records,
+      },
+    }
+  }
+
+  /**
+   * Opens a knowledge base for work on its content.
+   *
+   * @throws knowledge_base_not_found, driver_unavailable
+   * @throws collection_unavailable  the collection is gone
+   */
+  async context(workspaceId: string, knowledgeBaseId: string): Promise<BaseContext> {
+    const [workspace, base] = await Promise.all([
+      requireWorkspace(this.parts.rows, workspaceId),
+      this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
+    ])
+    if (!base) throw baseNotFound(knowledgeBaseId)
+    const store = requireStore(this.parts.stores, workspace)
+    const key = collectionKeyOf(base.row)
+    const [collection, embedding] = await Promise.all([
+      store.collection(key),
+      this.bound(this.parts.embedding, base.row, base.row.embeddingServiceId),
+    ])
+    if (!collection) {
+      const gone = collectionGone(base.row)
+      throw (await this.absenceOf(base.row, gone)) ?? gone
+    }
+    return {
+      base: base.row,
+      store,
+      key,
+      collection,
+      embedding,
+      fitted: embedding.provider === builtInProvider,
+    }
+  }
+
+  /**
+   * Returns a service that a knowledge base binds. It cannot be deleted before the knowledge base.
+   *
+   * @throws knowledge_base_not_found   it was deleted in the meantime
+   * @throws control_plane_unavailable  the store has lost the service
+   */
+  async bound<Row extends ChunkingService | EmbeddingService>(
+    services: Pick<Services<Row>, 'get'>,
+    { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
+    serviceId: string,
+  ): Promise<Row> {
+    try {
+      return await services.get(workspaceId, serviceId)
+    } catch (error) {
+      if (!(error instanceof WbError) || error.status !== 404) throw error
+      await this.get(workspaceId, knowledgeBaseId)
+      throw damagedStore(`a service that knowledge base '${name}' binds`, error)
+    }
+  }
+
+  /**
+   * Runs work on a knowledge base that may be deleted in the meantime, alone or with its workspace.
+   *
+   * @throws workspace_not_found       the workspace was deleted
+   * @throws knowledge_base_not_found  the knowledge base was deleted
+   */
+  async unlessDeleted<T>(place: BaseAddress, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      throw (await this.absenceOf(place, error)) ?? error
+    }
+  }
+
+  /**
+   * Returns the "not found" error of a deleted knowledge base if its missing collection caused the given
+   * error.
+   */
+  async absenceOf({ workspaceId, knowledgeBaseId }: BaseAddress, error: unknown): Promise<unknown> {
+    if (!(error instanceof WbError) || error.code !== 'collection_unavailable') return undefined
+    return this.get(workspaceId, knowledgeBaseId).then(
+      () => undefined,
+      (refusal: unknown) => refusal,
+    )
+  }
+
+  /**
+   * Changes a knowledge base.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found
+   * @throws forbidden         the policy would change, and the caller lacks the scope for that
+   * @throws validation_error  the policy cannot be parsed
+   */
+  async update(
+    workspaceId: string,
+    knowledgeBaseId: string,
+    patch: KnowledgeBasePatch,
+    caller: Pick<Caller, 'checkChange' | 'recordChange'>,
+  ): Promise<KnowledgeBase> {
+    caller.checkChange(await this.get(workspaceId, knowledgeBaseId), patch)
+    if (typeof patch.policyDsl === 'string') requirePolicy('policyDsl', patch.policyDsl)
+    const now = timestamp(this.parts.clock)
+    const { rerankingServiceId: reranking } = patch
+    const bound: Write[] = reranking
+      ? [{ op: 'require', table: tables.rerankingServices, key: [workspaceId, reranking] }]
+      : []
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.knowledgeBases,
+      [workspaceId, knowledgeBaseId],
+      row => {
+        caller.checkChange(row, patch)
+        return { ...row, ...patch, updatedAt: now }
+      },
+      (row, next) => [...bound, ...caller.recordChange(row, next, { label: next.name })],
+    )
+    if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
+    if ('refused' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
+    return changed.row
+  }
+
+  /**
+   * Deletes a knowledge base and everything that refers to it, in one unit. Drops a collection that was
+   * created with it; from one that it was attached to, deletes only what was ingested through it.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
+   */
+  async delete(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
+    const base = await this.get(workspaceId, knowledgeBaseId)
+    const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
+    const key = collectionKeyOf(base)
+    const change: ContentWrite = base.owned
+      ? { op: 'dropCollection', ...key }
+      : { op: 'deleteDocuments', ...key, knowledgeBaseId }
+    const outcome = await store.write([change], baseRemovalWrites(base))
+    if (!outcome.ok) throw baseNotFound(knowledgeBaseId)
+    return base
+  }
+
+  /** Deletes the knowledge bases of a workspace that is being deleted, with the collections that they own. */
+  async purge(workspace: Workspace): Promise<void> {
+    for (;;) {
+      const [next] = await this.parts.rows.list(tables.knowledgeBases, {
+        index: 'byWorkspace',
+        prefix: [workspace.workspaceId],
+        limit: 1,
+      })
+      if (!next) return
+      await this.delete(workspace.workspaceId, next.row.knowledgeBaseId).catch(undefinedIfDeleted)
+    }
+  }
+
+  /**
+   * Lists the collections of a workspace that have vectors, with and without a knowledge base.
+   *
+   * @throws workspace_not_found, driver_unavailable
+   */
+  async adoptable(workspaceId: string): Promise<AdoptableCollection[]> {
+    const store = requireStore(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
+    const found = (await store.collections?.(workspaceId)) ?? []
+    return Promise.all(
+      found
+        .filter(({ dimension }) => dimension > 0)
+        .map(async collection => ({
+          name: collection.name,
+          vectorDimension: collection.dimension,
+          vectorSimilarity: collection.metric,
+          vectorService: vectorServiceOf(collection),
+          lexicalEnabled: collection.lexical,
+          rerankEnabled: collection.reranks ?? false,
+          attached: await this.#maker.isHeld(collection),
+        })),
+    )
+  }
+}
+
+/**
+ * Returns the writes that delete a knowledge base and all references to it. The first fails if it is missing.
+ */
+function baseRemovalWrites({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
+  const prefix = [workspaceId, knowledgeBaseId]
+  const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, agents, conversations } = tables
+  const mention = {
+    index: 'byWorkspace',
+    prefix: [workspaceId],
+    field: 'knowledgeBaseIds',
+    value: knowledgeBaseId,
+  }
+  return [
+    { op: 'delete', table: tables.knowledgeBases, key: prefix },
+    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches].map(
+      (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
+    ),
+    ...[agents, conversations].map((table): Write => ({ op: 'removeFromList', table, ...mention })),
+  ]
+}
+
+function collectionKeyOf({ workspaceId, vectorCollection, name }: KnowledgeBase): CollectionKey {
+  return { workspaceId, name: vectorCollection ?? name }
+}
+
+function baseNotFound(knowledgeBaseId: string): WbError {
+  return new WbError('knowledge_base_not_found', `knowledge base '${knowledgeBaseId}' not found`)
+}

@@ -1,0 +1,258 @@
+import pMap from 'p-map'
+import { terms } from '../base/words.ts'
+import { WbError } from '../contract/errors.ts'
+import type { KnowledgeBaseHit, SearchMany } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+import type { ScoredRecord } from '../storage/content.ts'
+import { fuseEach } from './fusion.ts'
+import { undefinedIfDeleted } from './guards.ts'
+import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
+import type { KnowledgeFilters } from './knowledge-filters.ts'
+import { titleOfPayload } from './payload.ts'
+import {
+  applyReranking,
+  type BaseRanking,
+  modeUsed,
+  orderCandidates,
+  readHits,
+  type SearchCaller,
+  Searcher,
+} from './searcher.ts'
+import type { VectorSpace } from './vector-space.ts'
+
+/** Number of knowledge bases to search at the same time. */
+const concurrentSearchesMax = 4
+/** Maximum number of attempts. Each one but the last fails because a ranked knowledge base was deleted. */
+const attemptsMax = 8
+/** Number of best passages that determine how well a knowledge base covers a question. */
+const passagesRead = 3
+/**
+ * Weight of a knowledge base whose best passages contain no word of the question; with all words, it is 1.
+ */
+const weightMin = 0.5
+
+interface ManySearcherParts {
+  readonly bases: KnowledgeBases
+  readonly space: VectorSpace
+  readonly filters: KnowledgeFilters
+}
+
+/** The caller of a search in several knowledge bases. */
+interface ManySearchCaller extends SearchCaller {
+  /**
+   * True to leave out named knowledge bases that are deleted in the meantime; otherwise they fail the search.
+   */
+  readonly leavesOutDeleted?: boolean
+}
+
+/** A candidate with the ranking of its knowledge base. */
+interface MergedCandidate extends ScoredRecord {
+  readonly ranking: BaseRanking
+  /** Decides between equal scores, as in a search of one knowledge base. */
+  readonly lexical: number
+}
+
+/**
+ * Finds passages in several knowledge bases. Each is ranked by its own statistics; counts are never combined,
+ * so that a score reveals nothing about other knowledge bases.
+ */
+export class ManySearcher {
+  constructor(private readonly parts: ManySearcherParts) {}
+
+  /**
+   * Returns the best hits of all knowledge bases, best first. Fails if any knowledge base cannot be searched.
+   * One that is deleted in the meantime fails the search only if it was requested by id.
+   *
+   * @throws the codes of a search in one knowledge base, with its name; validation_error for too many
+   */
+  async search(workspaceId: string, body: SearchMany, caller: ManySearchCaller) {
+    const leavesOut = !body.knowledgeBaseIds || caller.leavesOutDeleted === true
+    for (let attempt = 1; ; attempt++) {
+      const rankings = await this.rank(workspaceId, body, caller, leavesOut ? undefinedIfDeleted : throwIt)
+      try {
+        const best = (await mergeRankings(rankings, body.text)).slice(0, body.topK)
+        const ignored = [...new Set(rankings.flatMap(one => one.ignored))]
+        return { hits: await readMergedHits(best), mode: commonMode(rankings), ignored }
+      } catch (error) {
+        const absence = await this.absenceOf(rankings, error)
+        if (absence === undefined || !leavesOut || attempt === attemptsMax) throw absence ?? error
+      }
+    }
+  }
+
+  private async rank(
+    workspaceId: string,
+    body: SearchMany,
+    caller: SearchCaller,
+    leftOut: (error: unknown) => undefined,
+  ): Promise<BaseRanking[]> {
+    const ids = await this.meant(workspaceId, body)
+    if (body.knowledgeFilterId !== undefined && ids.length !== 1)
+      throw new WbError(
+        'validation_error',
+        'knowledgeFilterId: belongs to one knowledge base; name that one alone in knowledgeBaseIds',
+      )
+    const { bases } = this.parts
+    const opened = await Promise.all(ids.map(id => bases.context(workspaceId, id).catch(leftOut)))
+    const searcher = new Searcher(embedOncePerService(this.parts.space), this.parts.filters)
+    const ranked = await pMap(
+      opened.filter(context => context !== undefined),
+      context =>
+        bases
+          .unlessDeleted(context.base, () => searcher.rankFor(context, body, caller))
+          .catch(error => rethrowFor(context, error))
+          .catch(leftOut),
+      { concurrency: concurrentSearchesMax, signal: caller.signal },
+    )
+    return ranked.filter(ranking => ranking !== undefined)
+  }
+
+  /** Returns the "not found" error of a knowledge base that was deleted after it was ranked. */
+  private async absenceOf(rankings: readonly BaseRanking[], error: unknown): Promise<unknown> {
+    for (const { context } of rankings) {
+      const absence = await this.parts.bases.absenceOf(context.base, error)
+      if (absence !== undefined) return absence
+    }
+    return undefined
+  }
+
+  /** @throws workspace_not_found, validation_error */
+  private async meant(workspaceId: string, { knowledgeBaseIds }: SearchMany): Promise<string[]> {
+    if (knowledgeBaseIds) return [...new Set(knowledgeBaseIds)]
+    const all = await this.parts.bases.list(workspaceId, { limit: limits.knowledgeBasesPerSearch })
+    if (all.nextCursor !== null)
+      throw new WbError(
+        'validation_error',
+        `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; name those to search`,
+      )
+    return all.items.map(base => base.knowledgeBaseId)
+  }
+}
+
+/** Returns the mode of all rankings; `mixed` if they differ, `none` if nothing was searched. */
+function commonMode(rankings: readonly BaseRanking[]): string {
+  const [mode = 'none', ...others] = new Set(rankings.map(modeUsed))
+  return others.length > 0 ? 'mixed' : mode
+}
+
+/** Wraps a space to embed the question only once for each embedding service. */
+function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'> {
+  const asked = new Map<string, ReturnType<VectorSpace['embedQuery']>>()
+  return {
+    embedQuery(context, ...question) {
+      if (context.fitted) return space.embedQuery(context, ...question)
+      const { embeddingServiceId } = context.embedding
+      const vector = asked.get(embeddingServiceId) ?? space.embedQuery(context, ...question)
+      asked.set(embeddingServiceId, vector)
+      return vector
+    },
+  }
+}
+
+/**
+ * Merges the candidates of all rankings, best first, with comparable scores.
+ *
+ * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them. If the
+ * question has text, scores are then weighted by the share of its words that the best passages of the
+ * knowledge base contain. Otherwise an unrelated knowledge base could score high, because words of the
+ * question are rare in it. Of equal scores, the higher lexical score comes first, then the earlier knowledge
+ * base.
+ *
+ * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
+ */
+async function mergeRankings(
+  rankings: readonly BaseRanking[],
+  text: string | undefined,
+): Promise<MergedCandidate[]> {
+  const placed = areComparable(rankings)
+    ? rankings.map(ranking => orderCandidates(ranking).map(scored => ({ ...scored, lexical: 0, ranking })))
+    : await stretchScores(rankings, text)
+  return placed.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
+}
+
+/** Returns true for a single ranking, and for pure vector rankings in the same vector space. */
+function areComparable(rankings: readonly BaseRanking[]): boolean {
+  if (rankings.length < 2) return true
+  const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
+  const isVectorAlone = rankings.every(({ mode, context }) => mode === 'vector' && !context.fitted)
+  return isVectorAlone && scales.size === 1
+}
+
+async function stretchScores(
+  rankings: readonly BaseRanking[],
+  text: string | undefined,
+): Promise<MergedCandidate[][]> {
+  const fused = fuseEach(rankings.map(({ lists, context }) => ({ ...lists, scale: scaleOf(context) })))
+  return pMap(
+    rankings,
+    async (ranking, at) => {
+      const found = applyReranking(ranking, fused[at]!)
+      const weight = text === undefined ? 1 : await weightOf(ranking, found, text)
+      return found.map(hit => ({ ...hit, score: weight * hit.score, ranking }))
+    },
+    { concurrency: concurrentSearchesMax },
+  )
+}
+
+/**
+ * Returns a name for the scale of similarities, within which scores can be compared. All fitted spaces share
+ * one.
+ */
+function scaleOf({ fitted, embedding }: BaseContext): string {
+  const { provider, modelName, embeddingDimension, distanceMetric } = embedding
+  return fitted ? provider : JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
+}
+
+async function weightOf(
+  ranking: BaseRanking,
+  ranked: readonly ScoredRecord[],
+  text: string,
+): Promise<number> {
+  const best = ranked.slice(0, passagesRead)
+  return weightMin + (1 - weightMin) * (await coverage(ranking, best, text))
+}
+
+/**
+ * Returns the share of the question's meaningful words that passages contain, 0 to 1; 1 without such words.
+ */
+async function coverage(
+  ranking: BaseRanking,
+  passages: readonly ScoredRecord[],
+  text: string,
+): Promise<number> {
+  const { context, visibility } = ranking
+  const asked = new Set(terms(text))
+  if (asked.size === 0) return 1
+  const numbers = passages.map(({ record }) => record)
+  const views = await context.store.read(context.key, numbers, { vectors: false, visibility })
+  const held = new Set(
+    views.flatMap(view => terms(`${titleOfPayload(view.payload) ?? ''} ${view.text ?? ''}`)),
+  )
+  return [...asked].filter(term => held.has(term)).length / asked.size
+}
+
+/** Reads the chosen hits from each knowledge base, and restores their order. */
+async function readMergedHits(best: readonly MergedCandidate[]): Promise<KnowledgeBaseHit[]> {
+  const rankings = [...new Set(best.map(({ ranking }) => ranking))]
+  const chosenOf = (ranking: BaseRanking) => best.filter(one => one.ranking === ranking)
+  const read = new Map(
+    await pMap(rankings, async ranking => [ranking, await readHits(ranking, chosenOf(ranking))] as const, {
+      concurrency: concurrentSearchesMax,
+    }),
+  )
+  return best.flatMap(({ ranking, record }) => {
+    const { knowledgeBaseId } = ranking.context.base
+    const hit = read.get(ranking)!.get(record)
+    return hit ? [{ ...hit, knowledgeBaseId }] : []
+  })
+}
+
+/** Adds the name of the knowledge base to an error, unless the knowledge base is missing. */
+function rethrowFor({ base: { name } }: BaseContext, error: unknown): never {
+  if (!(error instanceof WbError) || error.code === 'knowledge_base_not_found') throw error
+  throw new WbError(error.code, `${error.message} (knowledge base '${name}')`, error.facts, { cause: error })
+}
+
+function throwIt(error: unknown): never {
+  throw error
+}

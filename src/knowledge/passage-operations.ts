@@ -1,0 +1,215 @@
+import { sha256 } from '../base/id.ts'
+import type { ThreadOperations } from '../base/threads.ts'
+import { isZeroVector } from '../base/unit-vector.ts'
+import { queryWords } from '../base/words.ts'
+import type { Ingest } from '../contract/documents.ts'
+import { type EmbeddedPassage, fitLsaModel, LsaModel, lsaDimension } from '../models/lsa.ts'
+import { placeholderEmbed } from '../models/placeholder-embedder.ts'
+import type { Collection, CollectionKey, ContentStore, FitResult, FittedSpaces } from '../storage/content.ts'
+import { damagedStore } from '../storage/damaged-store.ts'
+import { collectionMissing, requireFittedSpaces } from '../storage/store-features.ts'
+import { type ChunkerSettings, createChunker } from './chunk/index.ts'
+import { extractNatively, type SentFile } from './parse/index.ts'
+
+/** Vectors, and the generation of their space. */
+export interface EmbeddedVectors {
+  readonly generation: number
+  readonly vectors: Float32Array[]
+}
+
+/** The vector of a query, and the generation of its space. */
+export interface EmbeddedQuery {
+  readonly generation: number
+  readonly vector: Float32Array
+  /** Words of the query that the model does not know, so the vector does not represent them. */
+  readonly unknownWords: readonly string[]
+}
+
+/** Chunks of a text, with their vectors if the runtime fits the space itself. */
+export interface PreparedText {
+  readonly chunkerId: string
+  readonly chunks: string[]
+  readonly embedded: EmbeddedVectors | undefined
+}
+
+/** Number of passages to read at once for a fit. */
+const readSlice = 2_000
+
+/**
+ * Creates the operations on text that can take long: chunking, embedding in a fitted space, and fitting one.
+ * They run on a worker thread in a server, and inline in a short command.
+ */
+export function createPassageOperations(opening: Promise<ContentStore>) {
+  const spaces = new FittedModels(opening)
+  return {
+    hash: (text: string) => sha256(text),
+
+    /** Extracts the text of a file. */
+    extract: (file: SentFile) => extractNatively(file),
+
+    /** Chunks a text, and embeds the chunks if their space is fitted. */
+    async prepare(input: {
+      text: string
+      title: string | null
+      service: ChunkerSettings
+      override: Ingest['chunker']
+      fittedIn: CollectionKey | undefined
+    }): Promise<PreparedText> {
+      const chunker = createChunker(input.service, input.override)
+      const chunks = chunker.chunk(input.text)
+      const passages = chunks.map(text => ({ title: input.title, text }))
+      const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
+      return { chunkerId: chunker.id, chunks, embedded }
+    },
+
+    embed: (input: { key: CollectionKey; passages: readonly EmbeddedPassage[] }) =>
+      spaces.embed(input.key, input.passages),
+
+    embedQuery: (input: { key: CollectionKey; text: string }) => spaces.embedQuery(input.key, input.text),
+
+    /** Fits a model to the passages of a collection, as the candidate for the next generation. */
+    fit: (key: CollectionKey) => spaces.fit(key),
+
+    /**
+     * Embeds up to `limit` records in the candidate space. Returns their number; false if the lease was lost.
+     */
+    stage: (input: FitStep & { limit: number }) => spaces.stage(input),
+
+    /**
+     * Makes the candidate current. Returns false if records lack a vector in it, or if the lease was lost.
+     */
+    swap: (input: FitStep) => spaces.swap(input),
+  } satisfies ThreadOperations
+}
+
+/** A step of a fit, with the owner of its lease. */
+interface FitStep {
+  readonly key: CollectionKey
+  readonly owner: string
+}
+
+export type PassageOperations = ReturnType<typeof createPassageOperations>
+
+/** A fitted model that is not current yet. */
+interface CandidateModel {
+  /** Id of its collection. */
+  readonly collection: number
+  readonly generation: number
+  readonly model: LsaModel
+  readonly fitted: FitResult
+}
+
+/** The current model of a collection; undefined for a placeholder. */
+interface CurrentModel {
+  readonly generation: number
+  readonly model: LsaModel | undefined
+}
+
+/** Maximum number of models in memory; one of 20,000 terms takes about 4 MB. */
+const modelsMax = 32
+
+/** Current models by collection, and the candidate of a fit in progress. */
+class FittedModels {
+  private readonly models = new Map<number, CurrentModel>()
+  private candidate: CandidateModel | undefined
+
+  constructor(private readonly opening: Promise<ContentStore>) {}
+
+  async embed(key: CollectionKey, passages: readonly EmbeddedPassage[]): Promise<EmbeddedVectors> {
+    const { generation, model } = await this.current(key)
+    return {
+      generation,
+      vectors: passages.map(passage => (model ? model.embed(passage) : placeholderEmbed(passage))),
+    }
+  }
+
+  async embedQuery(key: CollectionKey, text: string): Promise<EmbeddedQuery> {
+    const { generation, model } = await this.current(key)
+    if (!model) return { generation, vector: placeholderEmbed(text), unknownWords: [] }
+    const unknownWords = queryWords(text).filter(word => isZeroVector(model.embed(word)))
+    return { generation, vector: model.embed(text), unknownWords }
+  }
+
+  async fit(key: CollectionKey): Promise<{ records: number }> {
+    const store = await this.opening
+    const { id, generation } = await requireCollection(store, key)
+    const { passages, through } = await allPassages(requireFittedSpaces(store), key)
+    const model = fitLsaModel(passages)
+    this.candidate = {
+      collection: id,
+      generation: generation + 1,
+      model,
+      fitted: { model: model.encode(), records: passages.length, through },
+    }
+    return { records: passages.length }
+  }
+
+  async stage({ key, limit, owner }: FitStep & { limit: number }): Promise<number | false> {
+    const candidate = await this.candidateFor(key)
+    if (!candidate) return false
+    const { generation, model } = candidate
+    const spaces = await this.spaces()
+    const records = await spaces.unstaged(key, generation, limit)
+    const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
+    // Also called without vectors, to check that the lease is still held.
+    return (await spaces.stage(key, { generation, owner }, vectors)) && vectors.length
+  }
+
+  async swap({ key, owner }: FitStep): Promise<boolean> {
+    const candidate = await this.candidateFor(key)
+    if (!candidate) return false
+    const { generation, fitted } = candidate
+    const spaces = await this.spaces()
+    const swapped = await spaces.swap(key, { generation, owner }, fitted)
+    if (swapped) this.candidate = undefined
+    return swapped
+  }
+
+  private async current(key: CollectionKey): Promise<CurrentModel> {
+    const store = await this.opening
+    const { id, generation } = await requireCollection(store, key)
+    const kept = this.models.get(id)
+    this.models.delete(id)
+    const current = kept?.generation === generation ? kept : await loadCurrentModel(store, key)
+    this.models.set(id, current)
+    const [oldest] = this.models.keys()
+    if (this.models.size > modelsMax) this.models.delete(oldest!)
+    return current
+  }
+
+  /** Returns undefined if the collection was deleted in the meantime; another one may have its name. */
+  private async candidateFor(key: CollectionKey): Promise<CandidateModel | undefined> {
+    const collection = await (await this.opening).collection(key)
+    return this.candidate?.collection === collection?.id ? this.candidate : undefined
+  }
+
+  private async spaces(): Promise<FittedSpaces> {
+    return requireFittedSpaces(await this.opening)
+  }
+}
+
+async function requireCollection(store: ContentStore, key: CollectionKey): Promise<Collection> {
+  const collection = await store.collection(key)
+  if (!collection) throw collectionMissing(key)
+  return collection
+}
+
+async function loadCurrentModel(store: ContentStore, key: CollectionKey): Promise<CurrentModel> {
+  const { generation, model } = await requireFittedSpaces(store).model(key)
+  try {
+    return { generation, model: model && LsaModel.decode({ dimension: lsaDimension, ...model }) }
+  } catch (error) {
+    throw damagedStore(`the embedder of collection '${key.name}'`, error)
+  }
+}
+
+async function allPassages(spaces: FittedSpaces, key: CollectionKey) {
+  const passages: EmbeddedPassage[] = []
+  let through = 0
+  for (;;) {
+    const slice = await spaces.passages(key, through, readSlice)
+    for (const { title, text } of slice) passages.push({ title, text })
+    through = slice.at(-1)?.record ?? through
+    if (slice.length < readSlice) return { passages, through }
+  }
+}

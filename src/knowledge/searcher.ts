@@ -1,0 +1,347 @@
+import type { Caller } from '../access/caller.ts'
+import { isZeroVector } from '../base/unit-vector.ts'
+import { queryWords } from '../base/words.ts'
+import { WbError } from '../contract/errors.ts'
+import type { SearchHit, SearchRequest } from '../contract/knowledge.ts'
+import type { RecordView, ScoredRecord, SearchReach } from '../storage/content.ts'
+import { type Filter, joinFilters, parseFilter } from '../storage/filter.ts'
+import { requireLexical } from '../storage/store-features.ts'
+import { statisticsFor } from '../storage/visibility.ts'
+import {
+  type FeedbackPassage,
+  feedbackPassages,
+  feedbackQuery,
+  fuseLists,
+  type RankedLists,
+  rerank,
+} from './fusion.ts'
+import { refuseRawVector, requireFieldDimension } from './guards.ts'
+import type { BaseContext } from './knowledge-bases.ts'
+import type { KnowledgeFilters } from './knowledge-filters.ts'
+import type { EmbeddedQuery } from './passage-operations.ts'
+import { toApiPayload } from './payload.ts'
+import { coverageByRecord, shareWithoutWords } from './rarity.ts'
+import { retryOnSpaceChange, type VectorSpace } from './vector-space.ts'
+
+/** Minimum number of candidates in a ranking, which determine the scale of its scores. */
+const poolMin = 100
+
+export interface SearchResult {
+  readonly hits: SearchHit[]
+  /** Mode that ranked the hits, see {@link modeUsed}. */
+  readonly mode: string
+  /** Request fields that had no effect. */
+  readonly ignored: string[]
+}
+
+/** Default weight of words, which needs no tuning. */
+const lexicalWeightDefault = 0.5
+/**
+ * Default weight of words for a placeholder space, which only knows spelling. Lower values measured worse.
+ */
+const lexicalWeightOfPlaceholder = 0.8
+/** Weight of the lexical ranks in a rerank. Higher values lower the quality of hybrid search. */
+const rerankShare = { vector: 0.2, hybrid: 0.02, lexical: 0 }
+
+/** Ranking by vectors only, by words only, or by both fused. */
+type RankingMode = 'vector' | 'lexical' | 'hybrid'
+
+/** A search request, with the defaults of the knowledge base applied. */
+interface SearchPlan {
+  readonly mode: RankingMode
+  readonly text: string | undefined
+  readonly vector: Float32Array | undefined
+  readonly topK: number
+  readonly pool: number
+  /** Above 0 and below 1; if undefined, it depends on the space. */
+  readonly lexicalWeight: number | undefined
+  readonly rerank: boolean
+  readonly showVectors: boolean
+  readonly showCoverage: boolean
+  readonly reach: SearchReach
+  readonly ignored: string[]
+}
+
+/** Ordered candidates of a knowledge base, before their records are read. */
+export interface BaseRanking {
+  readonly context: BaseContext
+  readonly mode: RankingMode
+  /** More candidates than requested, because scores are scaled over them. */
+  readonly lists: RankedLists
+  /** Reranking of the first `topK` by their lexical ranks. */
+  readonly reranking: { readonly topK: number; readonly lexical: readonly ScoredRecord[] } | undefined
+  readonly showVectors: boolean
+  /** Text to compute the coverage of the hits for. */
+  readonly coverageOf: string | undefined
+  readonly visibility: SearchReach['visibility']
+  readonly ignored: readonly string[]
+}
+
+/** The part of a caller that a search needs. */
+export type SearchCaller = Pick<Caller, 'visibility' | 'signal'>
+
+/** Finds passages by vectors, by words, or by both fused. */
+export class Searcher {
+  constructor(
+    private readonly space: Pick<VectorSpace, 'embedQuery'>,
+    private readonly filters: Pick<KnowledgeFilters, 'condition'>,
+  ) {}
+
+  /**
+   * Returns hits, best first; equal scores by age of the record.
+   *
+   * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
+   * @throws knowledge_filter_not_found
+   * @throws hybrid_not_supported, rerank_not_supported  the store lacks lexical search
+   * @throws embedding_unavailable, embedding_dimension_mismatch
+   */
+  async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
+    const ranking = await this.rankFor(context, body, caller)
+    const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
+    return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
+  }
+
+  /** Returns the candidates only: at least `topK` if there are as many. */
+  async rankFor(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<BaseRanking> {
+    const plan = createPlan(context, body, caller, await this.savedFilter(context, body))
+    const lists = await this.rankInForce(context, plan, caller.signal)
+    return {
+      context,
+      mode: plan.mode,
+      lists,
+      reranking: plan.rerank ? await rerankingFor(context, plan, lists) : undefined,
+      showVectors: plan.showVectors,
+      coverageOf: plan.showCoverage ? plan.text : undefined,
+      visibility: plan.reach.visibility,
+      ignored: plan.ignored,
+    }
+  }
+
+  private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: SearchRequest) {
+    return knowledgeFilterId === undefined
+      ? undefined
+      : this.filters.condition({ ...base, knowledgeFilterId })
+  }
+
+  /** Ranks again if the vector space is swapped between embedding the query and comparing it. */
+  private async rankInForce(
+    context: BaseContext,
+    plan: SearchPlan,
+    signal: AbortSignal,
+  ): Promise<RankedLists> {
+    return retryOnSpaceChange(() => this.rank(context, plan, signal).catch(undefinedIfMoved))
+  }
+
+  private async rank(context: BaseContext, plan: SearchPlan, signal: AbortSignal): Promise<RankedLists> {
+    const { mode, pool } = plan
+    if (mode === 'lexical')
+      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, pool }
+    const query = await this.embedded(context, plan, signal)
+    if (mode === 'vector')
+      return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, pool }
+    if (hasNoSimilarity(context, query))
+      return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, pool }
+    const [vector, lexical, support] = await Promise.all([
+      rankByVector(context, plan, query),
+      rankByWords(context, plan),
+      supportOf(context, plan, query),
+    ])
+    const isPlaceholder = context.fitted && query.generation === 0
+    const asked = plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
+    const lists = { vector, lexical, lexicalWeight: 1 - (1 - asked) * support, pool }
+    return context.fitted && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
+  }
+
+  private async embedded(
+    context: BaseContext,
+    plan: SearchPlan,
+    signal: AbortSignal,
+  ): Promise<EmbeddedQuery> {
+    const { generation } = context.collection
+    return plan.vector
+      ? { vector: plan.vector, generation, unknownWords: [] }
+      : this.space.embedQuery(context, plan.text!, signal)
+  }
+}
+
+function rankByVector(
+  context: BaseContext,
+  plan: SearchPlan,
+  { vector, generation }: EmbeddedQuery,
+): Promise<ScoredRecord[]> {
+  return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.reach })
+}
+
+/** Returns true if every record has similarity 0 with the query, so that vectors rank nothing. */
+function hasNoSimilarity({ collection }: BaseContext, { vector }: EmbeddedQuery): boolean {
+  return collection.metric !== 'euclidean' && isZeroVector(vector)
+}
+
+/** Returns the share of a question that its vector represents, 0 to 1. Lexical search counts for the rest. */
+async function supportOf(context: BaseContext, plan: SearchPlan, query: EmbeddedQuery): Promise<number> {
+  const unknown = new Set(query.unknownWords)
+  return unknown.size === 0
+    ? 1
+    : shareWithoutWords(unknown, await occurrences(context, plan.text!, [], plan.reach))
+}
+
+/** Applies pseudo-relevance feedback. All candidates are rows that the caller may see. */
+async function withFeedback(
+  context: BaseContext,
+  plan: SearchPlan,
+  query: EmbeddedQuery,
+  lists: RankedLists,
+) {
+  const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
+  const best = fuseLists(lists)
+    .filter(({ record, score }) => score > 0 && similar.has(record))
+    .slice(0, feedbackPassages)
+  if (best.length === 0) return lists
+  const vector = feedbackQuery(query.vector, await feedbackOf(context, plan, best))
+  return { ...lists, vector: await rankByVector(context, plan, { ...query, vector }) }
+}
+
+async function feedbackOf(
+  context: BaseContext,
+  plan: SearchPlan,
+  best: readonly ScoredRecord[],
+): Promise<FeedbackPassage[]> {
+  const { visibility } = plan.reach
+  const weights = new Map(best.map(({ record, score }) => [record, score]))
+  const views = await context.store.read(context.key, [...weights.keys()], { vectors: true, visibility })
+  return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
+}
+
+/** Fuses the lists of a ranking; a single list keeps its scores. */
+export function orderCandidates(ranking: BaseRanking): readonly ScoredRecord[] {
+  const { mode, lists } = ranking
+  return applyReranking(ranking, mode === 'hybrid' ? fuseLists(lists) : lists[mode])
+}
+
+/** Applies the requested reranking to the candidates of a ranking. */
+export function applyReranking<S extends ScoredRecord>(
+  { mode, reranking }: BaseRanking,
+  found: readonly S[],
+): readonly S[] {
+  if (!reranking) return found
+  return rerank(found.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
+}
+
+/**
+ * Returns the mode that a search used: `vector`, `lexical` or `hybrid`, with `_rerank` if the hits were ranked again. A
+ * hybrid search is lexical if its vector is not used.
+ */
+export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
+  const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode
+  return reranking && rerankShare[mode] > 0 ? `${used}_rerank` : used
+}
+
+function undefinedIfMoved(error: unknown): undefined {
+  if (!(error instanceof WbError) || error.facts.stale !== true) throw error
+}
+
+function createPlan(
+  context: BaseContext,
+  body: SearchRequest,
+  caller: SearchCaller,
+  saved: Filter | undefined,
+): SearchPlan {
+  const { base, fitted, collection } = context
+  const filter = joinFilters(parseFilter(body.filter), saved)
+  if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: needs text')
+  if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: needs text')
+  if (body.vector) refuseRawVector('vector', context)
+  if (body.vector) requireFieldDimension('vector', body.vector.length, collection.dimension)
+  const hybrid = body.hybrid ?? (body.text !== undefined && base.lexical.enabled)
+  const ignored: string[] = []
+  if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
+  if (body.includeEmbeddings && fitted) ignored.push('includeEmbeddings')
+  const isCovered = body.text !== undefined && hasWords(context)
+  if (body.includeCoverage && !isCovered) ignored.push('includeCoverage')
+  return {
+    mode: rankingMode(hybrid, body.lexicalWeight),
+    text: body.text,
+    vector: body.vector && Float32Array.from(body.vector),
+    topK: body.topK,
+    pool: Math.max(poolMin, body.topK),
+    lexicalWeight: body.lexicalWeight,
+    rerank: body.rerank ?? false,
+    showVectors: body.includeEmbeddings && !fitted,
+    showCoverage: body.includeCoverage === true && isCovered,
+    reach: { visibility: caller.visibility, filter },
+    ignored,
+  }
+}
+
+function hasWords({ store, collection }: BaseContext): boolean {
+  return store.lexical !== undefined && collection.lexical
+}
+
+function rankingMode(hybrid: boolean, lexicalWeight: number | undefined): RankingMode {
+  if (!hybrid || lexicalWeight === 0) return 'vector'
+  return lexicalWeight === 1 ? 'lexical' : 'hybrid'
+}
+
+function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredRecord[]> {
+  return requireLexical(context.store, context.collection).search(context.key, {
+    text: plan.text!,
+    limit: plan.pool,
+    statistics: statisticsFor(plan.reach.visibility),
+    ...plan.reach,
+  })
+}
+
+/**
+ * Returns the frequencies of a question's words over all rows that the caller may see, without the filter.
+ */
+function occurrences(
+  { store, collection, key }: BaseContext,
+  text: string,
+  among: readonly number[],
+  { visibility }: Pick<SearchReach, 'visibility'>,
+) {
+  return requireLexical(store, collection).occurrences(key, { words: queryWords(text), among, visibility })
+}
+
+/** @throws rerank_not_supported */
+async function rerankingFor(context: BaseContext, plan: SearchPlan, { lexical }: RankedLists) {
+  const { topK, mode } = plan
+  if (mode !== 'vector') return { topK, lexical }
+  if (!hasWords(context))
+    throw new WbError(
+      'rerank_not_supported',
+      `the ${context.store.name} store has no lexical index to rerank with`,
+    )
+  return { topK, lexical: await rankByWords(context, plan) }
+}
+
+/** Reads the chosen hits of a ranking, by record and in order. Leaves out records that no longer exist. */
+export async function readHits(
+  { context, showVectors, coverageOf, visibility }: BaseRanking,
+  chosen: readonly ScoredRecord[],
+): Promise<Map<number, SearchHit>> {
+  const numbers = chosen.map(hit => hit.record)
+  const [views, shares] = await Promise.all([
+    context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
+    coverageOf === undefined
+      ? undefined
+      : occurrences(context, coverageOf, numbers, { visibility }).then(coverageByRecord),
+  ])
+  const byRecord = new Map(views.map(view => [view.record, view]))
+  return new Map(
+    chosen.flatMap(({ record, score }) => {
+      const view = byRecord.get(record)
+      return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
+    }),
+  )
+}
+
+function toHit(view: RecordView, score: number, coverage: number | undefined): SearchHit {
+  return {
+    id: view.id,
+    score,
+    ...(coverage !== undefined && { coverage }),
+    payload: toApiPayload(view),
+    ...(view.vector && { vector: Array.from(view.vector) }),
+  }
+}

@@ -1,0 +1,77 @@
+import type { OperationHost } from '../base/threads.ts'
+import { WbError } from '../contract/errors.ts'
+import type { EmbeddingService } from '../contract/services.ts'
+import type { Embedder, EmbeddingPurpose } from '../models/embedder.ts'
+import type { EmbeddedPassage } from '../models/lsa.ts'
+import { requireVectors } from './guards.ts'
+import type { BaseContext } from './knowledge-bases.ts'
+import type { EmbeddedQuery, EmbeddedVectors, PassageOperations } from './passage-operations.ts'
+
+/** Maximum number of attempts; each one but the last failed because a fit replaced the space. */
+const attemptsMax = 5
+
+/**
+ * Runs work that needs one vector space throughout, and repeats it if the space changes in the meantime.
+ *
+ * @param work  returns undefined if the space changed
+ * @throws collection_unavailable  the space changed during every attempt
+ */
+export async function retryOnSpaceChange<T>(work: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const done = await work()
+    if (done !== undefined) return done
+  }
+  throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+}
+
+export interface VectorSpaceParts {
+  /** Host of work that a caller waits for, such as the vector of a query. */
+  readonly query: OperationHost<PassageOperations>
+  readonly openEmbedder: (service: EmbeddingService) => Embedder
+}
+
+/** Creates vectors for passages, in the space of a knowledge base. */
+export class VectorSpace {
+  constructor(private readonly parts: VectorSpaceParts) {}
+
+  /**
+   * Embeds passages in the current space. Sends no request if there are no passages.
+   *
+   * @returns vectors of the collection's dimension, and the generation of their space
+   * @throws vector_collection_required  the collection has no vectors
+   * @throws embedding_unavailable, embedding_dimension_mismatch
+   */
+  async embed(
+    context: BaseContext,
+    passages: readonly EmbeddedPassage[],
+    purpose: EmbeddingPurpose,
+    signal: AbortSignal,
+  ): Promise<EmbeddedVectors> {
+    requireVectors(context.collection)
+    if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
+    if (context.fitted) return this.parts.query.run('embed', { key: context.key, passages })
+    const embedder = this.parts.openEmbedder(context.embedding)
+    const vectors = await embedder.embed(passages.map(toModelText), signal, purpose)
+    return { generation: context.collection.generation, vectors }
+  }
+
+  /**
+   * Embeds a query in the current space. Only a space that this runtime fitted can have unknown words.
+   *
+   * @throws vector_collection_required  the collection has no vectors
+   * @throws embedding_unavailable, embedding_dimension_mismatch
+   */
+  async embedQuery(context: BaseContext, text: string, signal: AbortSignal): Promise<EmbeddedQuery> {
+    if (context.fitted) {
+      requireVectors(context.collection)
+      return this.parts.query.run('embedQuery', { key: context.key, text })
+    }
+    const { generation, vectors } = await this.embed(context, [{ title: null, text }], 'query', signal)
+    return { generation, vector: vectors[0]!, unknownWords: [] }
+  }
+}
+
+/** Returns the text for a hosted model, with the title as the first line. */
+function toModelText({ title, text }: EmbeddedPassage): string {
+  return title === null ? text : `${title}\n${text}`
+}

@@ -1,0 +1,104 @@
+import { closeSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { TimedOut } from '../base/deadline.ts'
+import { createFolder } from '../base/folder.ts'
+import { isBusy } from '../storage/sqlite/connection.ts'
+import Database from '../storage/sqlite/driver.ts'
+
+/** Error for a file that is not a lock file. Other modules identify it by its name. */
+class NotALock extends Error {
+  override readonly name = 'NotALock'
+
+  constructor(path: string, options?: ErrorOptions) {
+    super(`${path} is not a lock file`, options)
+  }
+}
+
+/** Error for a lock file that the operating system refuses to create or open. Identified by name, too. */
+class LockRefused extends Error {
+  override readonly name = 'LockRefused'
+
+  constructor(path: string, cause: unknown) {
+    const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
+    super(`${path} cannot be opened${code}`, { cause })
+  }
+}
+
+/**
+ * Locks a file against all other processes: an exclusive transaction on a SQLite file in rollback-journal
+ * mode. The operating system releases the lock when the process ends for any reason. Never open the file by
+ * other means in this process: closing any descriptor of a file releases all POSIX locks on it.
+ *
+ * @param patienceMs  how long to wait for another process; the wait blocks this thread
+ * @returns the lock, which its `close` releases; undefined while another process holds it
+ * @throws NotALock     another kind of file is at the path
+ * @throws SqliteError  the file cannot be created or written
+ * @see https://www.sqlite.org/lockingv3.html
+ */
+export function holdExclusively(path: string, patienceMs: number): Database.Database | undefined {
+  createFolder(dirname(path))
+  // Opening a pipe would wait for its other end.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
+  makeFile(path)
+  const database = new Database(path, { timeout: patienceMs })
+  try {
+    database.pragma('journal_mode = DELETE')
+    database.exec('BEGIN EXCLUSIVE')
+    return database
+  } catch (error) {
+    database.close()
+    if (isBusy(error)) return undefined
+    throw isForeign(error) ? new NotALock(path, { cause: error }) : error
+  }
+}
+
+function isForeign(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)
+}
+
+/**
+ * Creates a lock file that only its owner can read; SQLite would use the umask. Never opens an existing file:
+ * see above.
+ */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch {
+    // It exists already, or SQLite will report why it cannot be created.
+  }
+}
+
+const askAgainMs = 25
+/** Attempts of `alone`: half a minute. */
+const asksMax = 1_200
+
+/**
+ * Runs a task while no other process runs a task with the same lock file.
+ *
+ * @param signal  cancels the wait
+ * @throws NotALock     another kind of file is at the path
+ * @throws LockRefused  the lock file cannot be created or opened
+ * @throws TimedOut     another process has held the lock for half a minute, for example because it is stopped
+ */
+export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (let asked = 0; asked < asksMax; asked++) {
+    const lock = heldNow(path)
+    if (lock)
+      try {
+        return await work()
+      } finally {
+        lock.close()
+      }
+    await wait(askAgainMs, undefined, { signal })
+  }
+  throw new TimedOut(asksMax * askAgainMs)
+}
+
+function heldNow(path: string): Database.Database | undefined {
+  try {
+    return holdExclusively(path, 0)
+  } catch (error) {
+    throw error instanceof NotALock ? error : new LockRefused(path, error)
+  }
+}

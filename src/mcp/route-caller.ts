@@ -1,0 +1,93 @@
+import type { AuditTrail } from '../access/audit-trail.ts'
+import type { Caller } from '../access/caller.ts'
+import type { HandlerInput, HandlerReply, ReplyBody, Route } from '../contract/route.ts'
+import { validate } from '../http/validate.ts'
+
+/** Handles requests to one route. */
+export type RouteHandler<T extends Route> = (
+  input: HandlerInput<T>,
+  caller: Caller,
+) => Promise<HandlerReply<T>> | HandlerReply<T>
+
+interface RouteRequest {
+  readonly params?: Readonly<Record<string, string>>
+  readonly query?: unknown
+  readonly body?: unknown
+}
+
+interface RouteResult<T extends Route> {
+  readonly status: number
+  readonly body: ReplyBody<T>
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
+}
+
+/** One page of a list. */
+export interface ToolPage<T> {
+  readonly items: readonly T[]
+  readonly nextCursor: string | null
+}
+
+/** Start and maximum size of a page. */
+export interface ToolPageQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+type PageItem<T extends Route> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
+
+/** Maximum length of a page as JSON. Longer pages get fewer items; a single item is never truncated. */
+const pageCharsMax = 100_000
+
+/** Calls routes of a workspace through their handlers, with validation and audit. Used by tools. */
+export class RouteCaller {
+  constructor(
+    private readonly workspaceId: string,
+    private readonly caller: Caller,
+    private readonly audit: Pick<AuditTrail, 'note'>,
+  ) {}
+
+  /**
+   * Calls a route. Authorization is the task of the tool.
+   *
+   * @throws validation_error  the body is invalid
+   * @throws the errors of the route
+   */
+  async call<T extends Route>(
+    route: T,
+    handler: RouteHandler<T>,
+    asked: RouteRequest,
+  ): Promise<RouteResult<T>> {
+    const params = { workspaceId: this.workspaceId, ...asked.params }
+    const query = route.query && validate(route.query, asked.query ?? {})
+    const body = route.body && validate(route.body.schema, asked.body ?? {})
+    const answer = await handler({ params, query, body } as unknown as HandlerInput<T>, this.caller)
+    const { audit: details, ...answered } = answer as RouteResult<T> & { audit?: object }
+    if (typeof route.audit === 'string')
+      this.audit.note(this.caller, {
+        action: route.audit,
+        workspaceId: this.workspaceId,
+        details: { ...asked.params, ...details },
+      })
+    return answered
+  }
+
+  /**
+   * Reads one page of a list. It has fewer items than requested if they would be too long for a model.
+   *
+   * @param shown  selects the fields of an item
+   * @throws the errors of the route
+   */
+  async page<T extends Route, Shown>(
+    route: T,
+    handler: RouteHandler<T>,
+    { limit, cursor, params }: ToolPageQuery & Pick<RouteRequest, 'params'>,
+    shown: (item: PageItem<T>) => Shown,
+  ): Promise<ToolPage<Shown>> {
+    for (let count = limit; ; count = Math.ceil(count / 2)) {
+      const { body } = await this.call(route, handler, { params, query: { limit: count, cursor } })
+      const { items, nextCursor } = body as { items: PageItem<T>[]; nextCursor: string | null }
+      const page = { items: items.map(shown), nextCursor }
+      if (items.length <= 1 || JSON.stringify(page.items).length <= pageCharsMax) return page
+    }
+  }
+}

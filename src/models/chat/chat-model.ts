@@ -1,0 +1,90 @@
+import type { Config } from '../../config/schema.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { LlmService } from '../../contract/services.ts'
+import { chatProviderProblem } from './chat-provider.ts'
+import type { ChatClient, SamplingSettings } from './completion.ts'
+import { seenModelOf } from './model-request.ts'
+import { type ChatParts, openChat } from './open-chat.ts'
+import { toSamplingSettings } from './sampling.ts'
+
+const retriesMax = 2
+
+/** A chat model and its known properties. */
+export interface ChatModel {
+  readonly chat: ChatClient
+  /** Name of the model at the provider. */
+  readonly model: string
+  readonly provider: string
+  /** Maximum tokens of one answer. */
+  readonly maxTokens: number
+  /** Maximum tokens of the prompt and the answer together; null if unknown. */
+  readonly contextWindowTokens: number | null
+  readonly supportsTools: boolean | null
+  readonly supportsImages: boolean | null
+  readonly supportsStreaming: boolean | null
+  /** True if reasoning is sent back with the answers of the turn. */
+  readonly wantsReasoning: boolean
+  /** Settings of the service. */
+  readonly sampling: SamplingSettings
+}
+
+type ChatModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
+
+/** @throws llm_provider_unsupported  the runtime cannot call the provider of the service */
+export function openServiceModel(service: LlmService, parts: ChatModelParts): ChatModel {
+  const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
+    service
+  const seen = seenModelOf(service, parts)
+  return {
+    chat: openChat(service, { ...parts, retriesMax }),
+    model: modelName,
+    provider,
+    maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
+    contextWindowTokens: contextWindowTokens ?? seen.contextTokens,
+    supportsTools: supportsTools ?? seen.supportsTools,
+    supportsImages: seen.supportsImages,
+    supportsStreaming,
+    wantsReasoning: seen.wantsReasoning,
+    sampling: toSamplingSettings(service),
+  }
+}
+
+/**
+ * Returns the chat model of the configuration. Its credential needs no release, because the author of the
+ * configuration also decides where it is sent.
+ *
+ * @throws chat_disabled  chat is disabled, or its credential is missing
+ */
+export function openConfiguredModel(parts: ChatModelParts): ChatModel {
+  const { chat, environment } = parts
+  const trouble = chatProviderProblem({ chat }, environment)
+  if (trouble) {
+    const { reason, ...facts } = trouble
+    const message = `the agent names no LLM service, and the runtime has no chat provider: ${reason}`
+    throw new WbError('chat_disabled', message, facts)
+  }
+  const { provider, model, baseUrl, requestTimeoutMs, maxOutputTokens } = chat
+  const service = {
+    name: 'chat',
+    provider,
+    modelName: model,
+    workspaceId: '',
+    endpointBaseUrl: baseUrl,
+    endpointPath: null,
+    credentialRef: null,
+    requestTimeoutMs,
+  }
+  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = seenModelOf(service, parts)
+  return {
+    chat: openChat(service, { ...parts, retriesMax }),
+    model,
+    provider,
+    maxTokens: maxOutputTokens,
+    contextWindowTokens: contextTokens,
+    supportsTools,
+    supportsImages,
+    supportsStreaming: null,
+    wantsReasoning,
+    sampling: {},
+  }
+}

@@ -1,0 +1,118 @@
+import { sha256 } from '../../base/id.ts'
+import { isObject } from '../../base/is-object.ts'
+import { parseJson } from '../../base/parse-json.ts'
+import type { ToolCall } from '../../contract/chat.ts'
+import { imageUrl } from '../../contract/images.ts'
+import type { ChatMessage, CompletionSettings, SamplingSettings, ToolSpec } from './completion.ts'
+import type { ModelTraits } from './model-traits.ts'
+import { ToolNames } from './tool-names.ts'
+
+/** Length of tool call IDs for Mistral. */
+const shortIdChars = 9
+
+/** Part of a request that depends on the messages and settings. */
+export interface ChatRequest {
+  readonly body: Readonly<Record<string, unknown>>
+  readonly names: ToolNames
+  /** Tools that the model may call. */
+  readonly tools: readonly ToolSpec[]
+}
+
+/**
+ * Returns the body of a chat completions request, in the format that the model accepts.
+ *
+ * @see https://platform.openai.com/docs/api-reference/chat/create
+ */
+export function buildChatRequest(
+  messages: readonly ChatMessage[],
+  { maxTokens, tools = [], toolChoice = 'auto', sampling = {} }: CompletionSettings,
+  traits: ModelTraits,
+): ChatRequest {
+  const names = new ToolNames(
+    [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
+      named.map(({ name }) => name),
+    ),
+    new Map(tools.flatMap(({ name, alias }) => (alias === undefined ? [] : [[name, alias]]))),
+  )
+  const sentTools = toolChoice === 'auto' || traits.definesTools ? tools : []
+  const functions = sentTools.map(({ name, description, parameters }) => ({
+    type: 'function',
+    function: { name: names.spelled(name), description, parameters },
+  }))
+  return {
+    names,
+    tools: toolChoice === 'auto' ? tools : [],
+    body: {
+      [traits.tokenLimit]: maxTokens,
+      ...toWireSampling(sampling),
+      messages: arrangeMessages(messages, traits).map(message => toWireMessage(message, names, traits)),
+      ...(functions.length > 0 ? { tools: functions, tool_choice: toolChoice } : {}),
+    },
+  }
+}
+
+/**
+ * Returns the messages to send. For a model without a system role, the system prompt is added to the first
+ * user message.
+ */
+function arrangeMessages(
+  messages: readonly ChatMessage[],
+  { lacksSystemRole }: ModelTraits,
+): readonly ChatMessage[] {
+  const [system, ...rest] = messages
+  const at = rest.findIndex(({ role }) => role === 'user')
+  const question = rest[at]
+  if (!lacksSystemRole || system?.role !== 'system' || question?.role !== 'user') return messages
+  return rest.with(at, { ...question, content: `${system.content}\n\n${question.content}` })
+}
+
+function toWireSampling({ temperature, topP, reasoningEffort, stop = [] }: SamplingSettings): object {
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+    ...(stop.length > 0 ? { stop } : {}),
+  }
+}
+
+function toWireMessage(message: ChatMessage, names: ToolNames, traits: ModelTraits): object {
+  if (message.role === 'tool')
+    return { role: 'tool', tool_call_id: toWireId(message.toolCallId, traits), content: message.content }
+  if (message.role === 'user') return { role: message.role, content: userContent(message) }
+  if (message.role === 'system') return message
+  const { role, content, toolCalls = [], providerFields = {} } = message
+  const { reasoning = '', reasoningDetails, callExtras } = providerFields
+  const fields = {
+    ...(traits.wantsReasoning ? { reasoning_content: reasoning } : {}),
+    ...(reasoningDetails ? { reasoning_details: reasoningDetails } : {}),
+  }
+  if (toolCalls.length === 0) return { role, content: content ?? '', ...fields }
+  const calls = toolCalls.map(call => ({
+    id: toWireId(call.id, traits),
+    ...toWireCall(call, names, callExtras?.[call.id]),
+  }))
+  return { role, content: content || null, ...fields, tool_calls: calls }
+}
+
+/** @see https://platform.openai.com/docs/guides/images-vision */
+function userContent({ content, images = [] }: ChatMessage & { role: 'user' }): string | object[] {
+  if (images.length === 0) return content
+  return [
+    ...(content === '' ? [] : [{ type: 'text', text: content }]),
+    ...images.map(image => ({ type: 'image_url', image_url: { url: imageUrl(image) } })),
+  ]
+}
+
+function toWireId(id: string, { wantsShortIds }: ModelTraits): string {
+  return wantsShortIds ? sha256(id).slice(0, shortIdChars) : id
+}
+
+function toWireCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
+  // Some providers parse the arguments, and refuse the whole conversation if they are invalid JSON.
+  const sentArguments = isObject(parseJson(written)) ? written : '{}'
+  return {
+    type: 'function',
+    function: { name: names.spelled(name), arguments: sentArguments },
+    ...(extra === undefined ? {} : { extra_content: extra }),
+  }
+}

@@ -1,0 +1,151 @@
+import { WbError } from '../contract/errors.ts'
+import type { EmbeddingService } from '../contract/services.ts'
+import { type Dialect, dialects } from './dialects.ts'
+import { type Embedder, embedderFailure } from './embedder.ts'
+import { type EndpointSettings, resolveCredential, resolveEndpoint } from './endpoint.ts'
+import type { Outbound } from './outbound.ts'
+import { openProviderClient, type ProviderCalls } from './provider/provider-client.ts'
+import { ProviderFailure } from './provider/provider-failure.ts'
+
+const batchSizeDefault = 64
+/** Keeps a request below the limit of 300,000 tokens of providers, in any script. */
+const textCharsPerRequestMax = 200_000
+/** Keeps a response below about 24 MB. */
+const numbersPerRequestMax = 1 << 20
+const requestsAtOnce = 2
+const retriesMax = 2
+
+type TextBatch = { start: number; texts: readonly string[] }
+
+/** Endpoint settings of an embedding service. */
+export type EmbedderEndpoint = Omit<EndpointSettings, 'service' | 'failed' | 'path'> & {
+  readonly service: EmbeddingService
+}
+
+/**
+ * Returns an embedder that calls a provider with the API of OpenAI or Cohere.
+ *
+ * A request that times out, cannot connect, or gets status 408, 409, 429 or 5xx is repeated twice, after the
+ * pause that the provider requests. The endpoint and the credential are resolved for each call.
+ *
+ * @see docs/configuration.md#embedding-providers
+ */
+export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outbound): Embedder {
+  const { service } = settings
+  const dialect = dialects[settings.provider]
+  return {
+    dimension: service.embeddingDimension,
+    async embed(texts, signal, purpose = 'document') {
+      signal.throwIfAborted()
+      if (texts.length === 0) return []
+      const client = await openProviderClient(await embeddingCallsTo(settings), outbound)
+      const ask = async (batch: TextBatch, until: AbortSignal) => {
+        const body = dialect.body(service, batch.texts, purpose)
+        const answer = await client.post(dialect.path, body, until).catch(error => {
+          if (!(error instanceof ProviderFailure)) throw error
+          throw embedderFailure(service, error.reason, error.facts, error.cause)
+        })
+        return vectorsIn(answer, service, dialect, batch.texts.length)
+      }
+      return embedConcurrently(texts, batchesOf(texts, service, dialect), ask, signal)
+    },
+  }
+}
+
+/**
+ * Resolves the endpoint and the credential of a service.
+ *
+ * @throws embedding_unavailable  the service cannot be called
+ */
+export async function embeddingCallsTo(settings: EmbedderEndpoint): Promise<ProviderCalls> {
+  const { service, provider } = settings
+  const failed: EndpointSettings['failed'] = (_trouble, ...said) => embedderFailure(service, ...said)
+  const dialling = { ...settings, failed, path: dialects[provider].path }
+  const endpoint = resolveEndpoint(dialling)
+  const credential = await resolveCredential(dialling, endpoint)
+  return { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
+}
+
+/** Returns the maximum number of texts of a long list that are requested at the same time. */
+export function concurrentTextsMax(service: EmbeddingService): number {
+  return requestsAtOnce * batchSizeOf(service)
+}
+
+function batchSizeOf({ embeddingDimension, maxBatchSize }: EmbeddingService): number {
+  const byNumbers = Math.max(1, Math.floor(numbersPerRequestMax / embeddingDimension))
+  return Math.min(maxBatchSize ?? batchSizeDefault, byNumbers)
+}
+
+function* batchesOf(
+  texts: readonly string[],
+  service: EmbeddingService,
+  dialect: Dialect,
+): Generator<TextBatch> {
+  const sizeMax = Math.min(batchSizeOf(service), dialect.textsMax)
+  let start = 0
+  let chars = 0
+  for (const [at, text] of texts.entries()) {
+    const isFull = at - start >= sizeMax || chars + text.length > textCharsPerRequestMax
+    if (at > start && isFull) {
+      yield { start, texts: texts.slice(start, at) }
+      start = at
+      chars = 0
+    }
+    chars += text.length
+  }
+  yield { start, texts: texts.slice(start) }
+}
+
+/**
+ * Processes the batches with a few requests in parallel. The first failure, or the caller's signal, cancels
+ * all.
+ */
+async function embedConcurrently(
+  texts: readonly string[],
+  batches: Generator<TextBatch>,
+  ask: (batch: TextBatch, until: AbortSignal) => Promise<Float32Array[]>,
+  signal: AbortSignal,
+): Promise<Float32Array[]> {
+  const vectors: Float32Array[] = new Array(texts.length)
+  const stop = new AbortController()
+  const until = AbortSignal.any([signal, stop.signal])
+  async function lane(): Promise<void> {
+    for (const batch of batches)
+      for (const [at, vector] of (await ask(batch, until)).entries()) vectors[batch.start + at] = vector
+  }
+  try {
+    await Promise.all(Array.from({ length: requestsAtOnce }, lane))
+    return vectors
+  } catch (error) {
+    signal.throwIfAborted()
+    throw error
+  } finally {
+    stop.abort()
+  }
+}
+
+function vectorsIn(
+  answer: unknown,
+  service: EmbeddingService,
+  dialect: Dialect,
+  count: number,
+): Float32Array[] {
+  const vectors = dialect.vectors(answer)
+  if (vectors === undefined) throw embedderFailure(service, 'sent an answer without vectors')
+  if (vectors.length !== count)
+    throw embedderFailure(service, `sent ${vectors.length} vectors for ${count} texts`)
+  return vectors.map(numbers => vectorOf(numbers, service))
+}
+
+function vectorOf(numbers: unknown, service: EmbeddingService): Float32Array {
+  if (!Array.isArray(numbers)) throw embedderFailure(service, 'sent an answer without vectors')
+  if (numbers.length !== service.embeddingDimension)
+    throw new WbError(
+      'embedding_dimension_mismatch',
+      `embedding service "${service.name}" declares ${service.embeddingDimension} dimensions, its model returned ${numbers.length}`,
+    )
+  const vector = Float32Array.from(numbers, number => (typeof number === 'number' ? number : Number.NaN))
+  if (!vector.every(Number.isFinite))
+    throw embedderFailure(service, 'sent values that are not finite numbers')
+  return vector
+}

@@ -1,0 +1,440 @@
+import type {
+  AuthorizationServerMetadata,
+  OAuthClientInformationMixed,
+  OAuthTokens,
+} from '@modelcontextprotocol/client'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
+import { isUnencryptedRemote } from '../../base/loopback.ts'
+import { BodyTooLong, readBody } from '../../base/read-body.ts'
+import { type CreateFailure, resolveReleasedSecret } from '../endpoint.ts'
+import { type EndpointGuard, endpointRefusalIn } from '../endpoint-guard.ts'
+import { McpFailure, type McpSdk, namedCause } from './client.ts'
+import type { McpHttpParts } from './http.ts'
+
+/** A server that requires sign-in, and the OAuth client in its record. */
+export interface AuthorizedServer {
+  readonly workspaceId: string
+  readonly url: string
+  /** Null to register a client dynamically (RFC 7591). */
+  readonly oauthClientId: string | null
+  readonly oauthClientSecretRef: string | null
+  /** Null to request the scopes that the server advertises. */
+  readonly oauthScopes: readonly string[] | null
+}
+
+/**
+ * Authorization server, client and resource of a sign-in. Contains the client secret only for a registered
+ * client.
+ */
+export interface AuthorizationContext {
+  readonly metadata: AuthorizationServerMetadata
+  readonly client: OAuthClientInformationMixed
+  /** Identifies the MCP server (RFC 8707). */
+  readonly resource: string
+}
+
+/** A sign-in that awaits its authorization code. */
+export interface PendingAuthorization {
+  readonly context: AuthorizationContext
+  readonly codeVerifier: string
+  readonly redirectUri: string
+  readonly scope: string | undefined
+}
+
+/** Tokens that an authorization server granted. */
+export interface GrantedTokens {
+  readonly accessToken: string
+  readonly refreshToken: string | null
+  readonly expiresInSeconds: number | null
+  readonly scopes: string[] | null
+}
+
+/** Maximum time for all requests of one step. */
+const stepTimeoutMs = 10_000
+/** Maximum size of one response. */
+const responseBytesMax = 262_144
+const requestsPerStepMax = 16
+const tokenCharsMax = 16_384
+const clientCharsMax = 2_048
+const urlCharsMax = 2_048
+const scopeCharsMax = 4_096
+const authorizationUrlCharsMax = 16_384
+
+/** Supported methods of client authentication, most preferred first. */
+const clientAuthMethods = ['none', 'client_secret_basic', 'client_secret_post'] as const
+type ClientAuthMethod = (typeof clientAuthMethods)[number]
+
+/**
+ * Signs users in to MCP servers as an OAuth client: authorization code with PKCE. All metadata comes from the
+ * remote server, so each request passes the endpoint guard and has limits on its time and response size.
+ *
+ * @see docs/tool-servers.md#sign-in-as-yourself,
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
+ */
+export class McpAuthorization {
+  constructor(
+    private readonly parts: McpHttpParts & { readonly clock: Clock; readonly guard: EndpointGuard },
+  ) {}
+
+  /**
+   * Finds the authorization server, registers a client if none is configured, and returns the URL where the
+   * user signs in.
+   *
+   * @throws McpFailure
+   */
+  begin(
+    server: AuthorizedServer,
+    { redirectUri, state }: { readonly redirectUri: string; readonly state: string },
+    signal: AbortSignal,
+  ): Promise<{ authorizationUrl: string; pending: PendingAuthorization }> {
+    return this.#step(signal, async (sdk, fetchFn) => {
+      const challenge = await requestChallenge(server, sdk, fetchFn)
+      const { resourceMetadataUrl } = challenge
+      const resource = await sdk.discoverOAuthProtectedResourceMetadata(
+        server.url,
+        resourceMetadataUrl && { resourceMetadataUrl },
+        fetchFn,
+      )
+      const requestedResource = sdk.resourceUrlFromServerUrl(server.url)
+      const isOwn = sdk.checkResourceAllowed({ requestedResource, configuredResource: resource.resource })
+      if (!isOwn || resource.resource.length > urlCharsMax)
+        throw unusableServer('its metadata names another resource')
+      const issuer = resource.authorization_servers?.[0]
+      if (issuer === undefined) throw unusableServer('its metadata names no authorization server')
+      const found = await sdk.discoverAuthorizationServerMetadata(issuer, { fetchFn })
+      if (!found) throw unusableServer('its authorization server has no metadata')
+      const metadata = this.#checked(found)
+      const scope = scopeOf(server, challenge.scope ?? resource.scopes_supported?.join(' '), found)
+      const client = await this.#client(server, metadata, redirectUri, sdk, fetchFn)
+      const { authorizationUrl, codeVerifier } = await sdk.startAuthorization(issuer, {
+        metadata,
+        clientInformation: client,
+        redirectUrl: redirectUri,
+        state,
+        resource: resource.resource,
+        ...(scope !== undefined && { scope }),
+      })
+      if (authorizationUrl.href.length > authorizationUrlCharsMax)
+        throw unusableServer('its address to sign in is too long')
+      const context = { metadata, client, resource: resource.resource }
+      return {
+        authorizationUrl: authorizationUrl.href,
+        pending: { context, codeVerifier, redirectUri, scope },
+      }
+    })
+  }
+
+  /**
+   * Exchanges an authorization code for tokens.
+   *
+   * @param iss  issuer of the authorization response (RFC 9207)
+   * @throws McpFailure
+   */
+  finish(
+    server: AuthorizedServer,
+    { context, codeVerifier, redirectUri, scope }: PendingAuthorization,
+    { code, iss }: { readonly code: string; readonly iss?: string | undefined },
+    signal: AbortSignal,
+  ): Promise<GrantedTokens> {
+    return this.#step(signal, async (sdk, fetchFn) => {
+      const { metadata, resource } = context
+      const tokens = await sdk.exchangeAuthorization(metadata.issuer, {
+        metadata,
+        clientInformation: await this.#withSecret(server, context, metadata.token_endpoint),
+        authorizationCode: code,
+        codeVerifier,
+        redirectUri,
+        resource,
+        fetchFn,
+        ...(iss !== undefined && { iss }),
+      })
+      return toGrantedTokens(tokens, scope)
+    })
+  }
+
+  /**
+   * Exchanges a refresh token, which may be valid only once.
+   *
+   * @throws McpFailure  code `sign_in_required` if the grant has ended
+   */
+  refresh(
+    server: AuthorizedServer,
+    context: AuthorizationContext,
+    refreshToken: string,
+    scopes: readonly string[] | null,
+  ): Promise<GrantedTokens> {
+    return this.#step(new AbortController().signal, async (sdk, fetchFn) => {
+      const { metadata, resource } = context
+      const tokens = await sdk.refreshAuthorization(metadata.issuer, {
+        metadata,
+        clientInformation: await this.#withSecret(server, context, metadata.token_endpoint),
+        refreshToken,
+        resource,
+        fetchFn,
+      })
+      return toGrantedTokens(tokens, scopes?.join(' '))
+    })
+  }
+
+  /** Revokes a token if the authorization server supports that (RFC 7009). @throws McpFailure */
+  async revoke(
+    server: AuthorizedServer,
+    context: AuthorizationContext,
+    { token, hint }: { readonly token: string; readonly hint: 'access_token' | 'refresh_token' },
+  ): Promise<void> {
+    const endpoint = revocationEndpointOf(context.metadata)
+    if (endpoint === undefined) return
+    await this.#step(new AbortController().signal, async (sdk, fetchFn) => {
+      const body = new URLSearchParams({ token, token_type_hint: hint })
+      const headers = new Headers({ 'content-type': 'application/x-www-form-urlencoded' })
+      const client = await this.#withSecret(server, context, endpoint)
+      const methods = context.metadata.token_endpoint_auth_methods_supported ?? []
+      authenticate(sdk.selectClientAuthMethod(client, methods), client, headers, body)
+      await fetchFn(endpoint, { method: 'POST', headers, body })
+    })
+  }
+
+  /** Runs one step within its limits. Converts each failure to an `McpFailure`. */
+  async #step<T>(signal: AbortSignal, work: (sdk: McpSdk, fetchFn: typeof fetch) => Promise<T>): Promise<T> {
+    const sdk = await import('@modelcontextprotocol/client')
+    try {
+      return await withTimeout(
+        this.parts.clock,
+        stepTimeoutMs,
+        until => work(sdk, this.#fetch(until)),
+        signal,
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      throw toMcpFailure(error, sdk)
+    }
+  }
+
+  #fetch(signal: AbortSignal): typeof fetch {
+    let requests = 0
+    return async (input, init) => {
+      const url = new URL(input instanceof Request ? input.url : input)
+      requireSafe(url)
+      if (++requests > requestsPerStepMax) throw unusableServer('it asks for too many requests')
+      const response = await this.parts.fetch(url, { ...init, redirect: 'manual', signal })
+      if (response.status >= 300 && response.status < 400) {
+        await response.body?.cancel()
+        throw new McpFailure('redirected', `${url.host} answered with a redirect, which is not followed.`)
+      }
+      const body = await readBody(response.body, responseBytesMax)
+      const { status, headers } = response
+      return new Response(status === 204 || status === 205 ? null : body, { status, headers })
+    }
+  }
+
+  /**
+   * Checks the metadata of an authorization server, and returns only the fields that are used later.
+   *
+   * @throws McpFailure  PKCE is not supported, or an endpoint may not be called
+   */
+  #checked(found: AuthorizationServerMetadata): AuthorizationServerMetadata {
+    if (!found.code_challenge_methods_supported?.includes('S256'))
+      throw unusableServer('its authorization server does not support PKCE with S256')
+    if (!found.response_types_supported.includes('code'))
+      throw unusableServer('its authorization server does not support authorization codes')
+    const { authorization_endpoint, token_endpoint, registration_endpoint } = found
+    const methods = found.token_endpoint_auth_methods_supported
+    if (found.issuer.length > urlCharsMax)
+      throw unusableServer('its authorization server has an issuer that is too long')
+    const revocation_endpoint = revocationEndpointOf(found)
+    for (const endpoint of [
+      authorization_endpoint,
+      token_endpoint,
+      registration_endpoint,
+      revocation_endpoint,
+    ])
+      if (endpoint !== undefined) this.#requireAllowed(endpoint)
+    return {
+      issuer: found.issuer,
+      authorization_endpoint,
+      token_endpoint,
+      ...(registration_endpoint !== undefined && { registration_endpoint }),
+      ...(revocation_endpoint !== undefined && { revocation_endpoint }),
+      response_types_supported: ['code'],
+      code_challenge_methods_supported: ['S256'],
+      ...(methods && {
+        token_endpoint_auth_methods_supported: clientAuthMethods.filter(one => methods.includes(one)),
+      }),
+      ...('authorization_response_iss_parameter_supported' in found && {
+        authorization_response_iss_parameter_supported:
+          found.authorization_response_iss_parameter_supported === true,
+      }),
+    }
+  }
+
+  #requireAllowed(endpoint: string): void {
+    if (!URL.canParse(endpoint) || endpoint.length > urlCharsMax)
+      throw unusableServer('its authorization server has an endpoint that is no URL, or too long')
+    requireSafe(new URL(endpoint))
+    this.parts.guard.requireUrl(endpoint)
+  }
+
+  async #client(
+    { oauthClientId }: AuthorizedServer,
+    metadata: AuthorizationServerMetadata,
+    redirectUri: string,
+    sdk: McpSdk,
+    fetchFn: typeof fetch,
+  ): Promise<OAuthClientInformationMixed> {
+    if (oauthClientId !== null) return { client_id: oauthClientId }
+    if (metadata.registration_endpoint === undefined)
+      throw unusableServer('its authorization server does not register clients; set oauthClientId')
+    const methods = metadata.token_endpoint_auth_methods_supported ?? ['none']
+    const method = clientAuthMethods.find(one => methods.includes(one))
+    if (method === undefined)
+      throw unusableServer('its authorization server supports no client authentication of this runtime')
+    const clientMetadata = sdk.resolveClientMetadata({
+      redirectUrl: redirectUri,
+      clientMetadata: {
+        client_name: 'Workbase',
+        redirect_uris: [redirectUri],
+        response_types: ['code'],
+        token_endpoint_auth_method: method,
+      },
+    })
+    const made = await sdk.registerClient(metadata.issuer, { metadata, clientMetadata, fetchFn })
+    if (made.client_id.length > clientCharsMax || (made.client_secret?.length ?? 0) > clientCharsMax)
+      throw unusableServer('the client that its authorization server registered has too long an ID or secret')
+    const { client_id, client_secret } = made
+    return {
+      client_id,
+      token_endpoint_auth_method: method,
+      ...(client_secret !== undefined && { client_secret }),
+    }
+  }
+
+  /** Adds the configured secret to a client. It is resolved for the endpoint that receives it. */
+  async #withSecret(
+    { workspaceId, oauthClientSecretRef: ref }: AuthorizedServer,
+    { client }: AuthorizationContext,
+    endpoint: string,
+  ): Promise<OAuthClientInformationMixed> {
+    if (ref === null) return client
+    const failed: CreateFailure = (_trouble, reason, { hint = '' } = {}) =>
+      new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
+    const secret = await resolveReleasedSecret({ ...this.parts, failed }, ref, workspaceId, new URL(endpoint))
+    return { ...client, client_secret: secret }
+  }
+}
+
+/**
+ * Sends a request without a token. A 401 response can contain the URL of the metadata and the required
+ * scopes.
+ */
+async function requestChallenge({ url }: AuthorizedServer, sdk: McpSdk, fetchFn: typeof fetch) {
+  const response = await fetchFn(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
+    body: JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }),
+  })
+  return response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {}
+}
+
+/**
+ * Returns the scopes to request: those of the record, or those that the server asks for, with
+ * `offline_access` if supported.
+ */
+function scopeOf(
+  { oauthScopes }: AuthorizedServer,
+  wanted: string | undefined,
+  { scopes_supported = [] }: AuthorizationServerMetadata,
+): string | undefined {
+  if (oauthScopes) return oauthScopes.join(' ') || undefined
+  const scopes = new Set((wanted ?? '').split(' ').filter(Boolean))
+  if (scopes_supported.includes('offline_access')) scopes.add('offline_access')
+  const scope = [...scopes].join(' ')
+  if (scope.length > scopeCharsMax) throw unusableServer('it asks for too many scopes')
+  return scope || undefined
+}
+
+/** @throws McpFailure  the token cannot be sent as a bearer token */
+function toGrantedTokens(tokens: OAuthTokens, requestedScope: string | undefined): GrantedTokens {
+  const { access_token, refresh_token, token_type, expires_in, scope = requestedScope } = tokens
+  if (token_type.toLowerCase() !== 'bearer')
+    throw unusableServer('its authorization server issues no bearer tokens')
+  const isUsable = (token: string) => token.length <= tokenCharsMax && /^[\x21-\x7e]+$/.test(token)
+  if (![access_token, refresh_token ?? access_token].every(isUsable))
+    throw unusableServer('its authorization server issues tokens that cannot be sent')
+  return {
+    accessToken: access_token,
+    refreshToken: refresh_token ?? null,
+    expiresInSeconds: expires_in === undefined ? null : Math.min(Math.max(expires_in, 0), 31_536_000),
+    scopes: scope === undefined ? null : scope.slice(0, scopeCharsMax).split(' ').filter(Boolean),
+  }
+}
+
+/** Returns the revocation endpoint, which is missing in the SDK's type for OpenID Connect metadata. */
+function revocationEndpointOf(metadata: AuthorizationServerMetadata): string | undefined {
+  const { revocation_endpoint } = metadata as { revocation_endpoint?: unknown }
+  return typeof revocation_endpoint === 'string' ? revocation_endpoint : undefined
+}
+
+/**
+ * Adds the client's credentials to a request.
+ *
+ * @see RFC 6749 section 2.3.1
+ */
+function authenticate(
+  method: ClientAuthMethod,
+  { client_id, client_secret = '' }: OAuthClientInformationMixed,
+  headers: Headers,
+  body: URLSearchParams,
+): void {
+  if (method === 'client_secret_basic') {
+    headers.set('authorization', `Basic ${Buffer.from(`${client_id}:${client_secret}`).toString('base64')}`)
+    return
+  }
+  body.set('client_id', client_id)
+  if (method === 'client_secret_post') body.set('client_secret', client_secret)
+}
+
+/** @throws McpFailure  not http(s), or unencrypted beyond this machine */
+function requireSafe(url: URL): void {
+  if (!/^https?:$/.test(url.protocol))
+    throw new McpFailure('endpoint_refused', `An endpoint has the scheme ${url.protocol} instead of https.`)
+  if (isUnencryptedRemote(url))
+    throw new McpFailure('endpoint_refused', `${url.host} would be called without encryption.`)
+}
+
+function unusableServer(reason: string): McpFailure {
+  return new McpFailure('protocol_error', `You cannot sign in to the server: ${reason}.`)
+}
+
+function toMcpFailure(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): McpFailure {
+  if (error instanceof McpFailure) return error
+  const failure = (code: McpFailure['code'], message: string, cause = error) =>
+    new McpFailure(code, message, cause)
+  const refusal = endpointRefusalIn(error)
+  if (refusal)
+    return failure('endpoint_refused', `The address may not be dialled: ${refusal.message}. ${refusal.hint}`)
+  if (error instanceof TimedOut)
+    return failure('timeout', 'The server, or its authorization server, did not answer in time.')
+  if (error instanceof BodyTooLong)
+    return failure('too_large', `The authorization server sent more than ${responseBytesMax} bytes.`)
+  if (error instanceof OAuthError) {
+    const { code } = error
+    const refused = (kind: McpFailure['code'], message: string) => failure(kind, message, namedCause(error))
+    if (code === OAuthErrorCode.InvalidGrant)
+      return refused('sign_in_required', 'The authorization server does not accept the sign-in any more.')
+    if (code === OAuthErrorCode.ServerError || code === OAuthErrorCode.TemporarilyUnavailable)
+      return refused('http_error', 'The authorization server failed. Try again later.')
+    const isKnown = (Object.values(OAuthErrorCode) as string[]).includes(code)
+    return refused(
+      'unauthorized',
+      `The authorization server refused the sign-in${isKnown ? `: ${code}` : ''}.`,
+    )
+  }
+  if (error instanceof TypeError && error.message === 'fetch failed')
+    return failure('unreachable', 'The server, or its authorization server, cannot be reached.')
+  return failure(
+    'protocol_error',
+    'The server, or its authorization server, does not answer as the MCP authorization specification says.',
+    namedCause(error),
+  )
+}

@@ -1,0 +1,45 @@
+import { fnv1a } from '../base/fnv1a.ts'
+import { unitVector } from '../base/unit-vector.ts'
+import { words } from '../base/words.ts'
+import type { Embedder } from './embedder.ts'
+
+const placesPerWord = 8
+
+/**
+ * Returns an embedder without a model, for tests. Equal texts always get equal vectors, of length 1, and
+ * texts with common words get similar ones. Each word adds or subtracts 1 at a few positions derived from its
+ * hash.
+ */
+export function createMockEmbedder(dimension: number): Embedder {
+  return {
+    dimension,
+    async embed(texts, signal) {
+      signal.throwIfAborted()
+      return texts.map(text => vectorOf(text, dimension))
+    },
+  }
+}
+
+function vectorOf(text: string, dimension: number): Float32Array {
+  const sums = new Float32Array(dimension)
+  const found = words(text)
+  for (const word of found.length > 0 ? found : [text]) add(sums, fnv1a(word))
+  if (sums.every(sum => sum === 0)) sums[0] = 1
+  return unitVector(sums)
+}
+
+function add(sums: Float32Array, seed: number): void {
+  let state = seed || 1
+  for (let place = 0; place < placesPerWord; place++) {
+    state = scramble(state)
+    sums[state % sums.length]! += state & 0x80000000 ? 1 : -1
+  }
+}
+
+/** One step of xorshift32, unsigned. @see Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003 */
+function scramble(state: number): number {
+  state ^= state << 13
+  state ^= state >>> 17
+  state ^= state << 5
+  return state >>> 0
+}

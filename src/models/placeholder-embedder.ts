@@ -1,0 +1,59 @@
+import { fnv1a } from '../base/fnv1a.ts'
+import { unitVector } from '../base/unit-vector.ts'
+import { countTerms, type EmbeddedPassage, frequencyWeight } from './lsa/weigh.ts'
+import { lsaDimension } from './lsa.ts'
+
+/** Number of vector positions that each feature changes, so that two features rarely collide. */
+const placesPerFeature = 4
+/** Weight of all character n-grams of a term, as a share of the weight of the term, in squared length. */
+const gramWeight = 0.5
+const gramLengths = [3, 4]
+/** Hash basis that separates n-grams from terms with equal text. */
+const gramBasis = 0x050c5d1f
+
+/** Mixes the bits of a hash (the finalizer of MurmurHash3). */
+function mix(state: number): number {
+  let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
+  mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
+  return mixed ^ (mixed >>> 16)
+}
+
+function addFeature(sum: Float64Array, feature: number, weight: number): void {
+  let state = feature
+  for (let place = 0; place < placesPerFeature; place++) {
+    state = mix(state + 0x9e3779b9)
+    sum[(state >>> 1) % lsaDimension]! += state & 1 ? weight : -weight
+  }
+}
+
+function gramsOf(term: string): string[] {
+  const bounded = `^${term}$`
+  return gramLengths.flatMap(length =>
+    Array.from({ length: Math.max(0, bounded.length - length + 1) }, (_, at) =>
+      bounded.slice(at, at + length),
+    ),
+  )
+}
+
+/**
+ * Embeds a passage or a query without a model, for use until a model is fitted: hashes its terms and their
+ * character 3-grams and 4-grams, with signs, into as many numbers as the fitted model has. The vector has
+ * length 1, or is all zero for a text without terms, and is equal in all processes. It finds shared words and
+ * spellings, not meaning. On Cranfield, a hybrid ranking with it is worse than the lexical one, unless
+ * lexical weighs 0.8 or more.
+ *
+ * @see Weinberger et al., "Feature hashing for large scale multitask learning", ICML 2009
+ */
+export function placeholderEmbed(passage: EmbeddedPassage | string): Float32Array {
+  const sum = new Float64Array(lsaDimension)
+  for (const [term, count] of countTerms(
+    typeof passage === 'string' ? { title: null, text: passage } : passage,
+  )) {
+    const weight = frequencyWeight(count)
+    addFeature(sum, fnv1a(term), weight)
+    const grams = gramsOf(term)
+    for (const gram of grams)
+      addFeature(sum, fnv1a(gram, gramBasis), (weight * gramWeight) / Math.sqrt(grams.length))
+  }
+  return unitVector(sum)
+}

@@ -1,0 +1,140 @@
+import { redact } from '../../base/redact.ts'
+
+/** Maximum length of a provider's message that is searched for patterns, in UTF-16 units. */
+export const searchedCharsMax = 2_000
+/** Maximum length of a code, type or parameter of a refusal, in UTF-16 units. */
+const wordCharsMax = 200
+/** Maximum length of a provider's message that is shown, in UTF-16 units. */
+const shownCharsMax = 300
+
+/** Causes of a refusal that need different remedies. */
+export type FailureKind =
+  | 'context_overflow'
+  | 'content_policy'
+  | 'payment'
+  | 'too_large'
+  | 'no_tools'
+  | 'no_images'
+  | 'tool_call'
+  | 'routing'
+  | 'credential'
+  | 'rate_limit'
+  | 'overloaded'
+  | 'reasoning_budget'
+
+/** Error details in a provider's response. */
+export interface ProviderReason {
+  readonly code?: string
+  readonly type?: string
+  /** Name of the refused parameter. */
+  readonly param?: string
+  /** Untrusted text. Use {@link shownReason} to show it. */
+  readonly message?: string
+}
+
+/** A request to a provider that failed. */
+export class ProviderFailure extends Error {
+  override readonly name = 'ProviderFailure'
+
+  constructor(
+    /** Completes a sentence about the service: `could not be reached`. */
+    readonly reason: string,
+    readonly facts: {
+      readonly hint?: string
+      readonly providerStatus?: number
+      readonly kind?: FailureKind
+    } = {},
+    readonly said: ProviderReason = {},
+    cause?: unknown,
+  ) {
+    super(reason, { cause })
+  }
+}
+
+/** Returns the failure of a request that timed out. */
+export function providerTimeout(cause: unknown): ProviderFailure {
+  const hint = 'Raise requestTimeoutMs of the service, or use a faster model.'
+  return new ProviderFailure('did not answer in time', { hint }, {}, cause)
+}
+
+/**
+ * Returns the error details of a response. Reads the format of OpenAI and its variants: a list of one error
+ * (Gemini), an error that is a string (Ollama), no `error` field (vLLM, Mistral), and an error inside the
+ * error (OpenRouter).
+ *
+ * @param body  parsed JSON of the response, or one event of a stream
+ */
+export function providerReasonIn(body: unknown): ProviderReason {
+  const answer = Array.isArray(body) ? body[0] : body
+  const error = fieldOfUntrusted(answer, 'error') ?? answer
+  if (typeof error === 'string') return { message: error.slice(0, searchedCharsMax) }
+  const code = fieldOfUntrusted(error, 'code')
+  const type = fieldOfUntrusted(error, 'type')
+  const param = fieldOfUntrusted(error, 'param')
+  const message = messageIn(error)
+  return {
+    ...(typeof code === 'string' ? { code: code.slice(0, wordCharsMax) } : {}),
+    ...(typeof type === 'string' ? { type: type.slice(0, wordCharsMax) } : {}),
+    ...(typeof param === 'string' ? { param: param.slice(0, wordCharsMax) } : {}),
+    ...(message === '' ? {} : { message: message.slice(0, searchedCharsMax) }),
+  }
+}
+
+function messageIn(error: unknown): string {
+  const texts = [
+    fieldOfUntrusted(error, 'message'),
+    fieldOfUntrusted(error, 'detail'),
+    fieldOfUntrusted(fieldOfUntrusted(error, 'metadata'), 'raw'),
+  ].flatMap(textsIn)
+  return [...new Set(texts)].join(': ')
+}
+
+/** Returns the texts of a message, which can be a list of problems, or JSON in a string. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [innerMessage(value) ?? value].filter(text => text.trim() !== '')
+  const problems = Array.isArray(value) ? value : fieldOfUntrusted(value, 'detail')
+  if (!Array.isArray(problems)) return []
+  return problems.slice(0, 3).map(problem => {
+    const place = fieldOfUntrusted(problem, 'loc')
+    const text = fieldOfUntrusted(problem, 'msg') ?? fieldOfUntrusted(problem, 'message')
+    const named = Array.isArray(place) ? `${place.map(plainText).join('.')}: ` : ''
+    return `${named}${plainText(text)}`
+  })
+}
+
+/** Returns text and numbers as text, and '' for anything else. Conversion of a parsed object can throw. */
+export function plainText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
+}
+
+/** Returns the message of an error response that is JSON in a string. */
+function innerMessage(text: string): string | undefined {
+  if (!/^\s*[[{]/.test(text) || text.length > searchedCharsMax * 4) return undefined
+  try {
+    return providerReasonIn(JSON.parse(text)).message
+  } catch {
+    return undefined
+  }
+}
+
+/** Keys that providers repeat with asterisks, such as `sk-proj-****abcd`. */
+const maskedKey = /\b(?:sk|pk|rk|key|api)[-_][\w*.…-]{4,}/g
+
+/**
+ * Returns a provider's message for display: one line, without control characters and secrets, at most 300
+ * characters.
+ *
+ * @param credential  credential of the request
+ */
+export function shownReason({ message = '' }: ProviderReason, credential = ''): string {
+  const line = (credential === '' ? message : message.replaceAll(credential, '[redacted]'))
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+  const clean = redact(line).replace(maskedKey, '[redacted]')
+  return clean.length <= shownCharsMax ? clean : `${clean.slice(0, shownCharsMax - 1)}…`
+}
+
+/** Returns a field of untrusted JSON; undefined if the value is not an object. */
+export function fieldOfUntrusted(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}

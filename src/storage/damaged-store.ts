@@ -1,0 +1,16 @@
+import { WbError } from '../contract/errors.ts'
+
+/** First step for a user whose store is damaged. */
+export const damageHint =
+  'Run wb doctor --deep on the machine of the data directory. It names the damage and what can be recovered.'
+
+/**
+ * Creates the error for a part of a store that cannot be read.
+ *
+ * @param what   name of the part for the message: `row 7 of documents`
+ * @param cause  logged, but not shown
+ */
+export function damagedStore(what: string, cause?: unknown): WbError {
+  const message = `the store is damaged: ${what} cannot be read`
+  return new WbError('control_plane_unavailable', message, { hint: damageHint }, { cause })
+}

@@ -1,0 +1,262 @@
+import type { ContentRecord, ContentWrite } from '../content.ts'
+import type { WriteOutcome, WriteRefusal } from '../rows.ts'
+import {
+  type CollectionRow,
+  encodeVector,
+  findCollection,
+  requireVectorDimension,
+  textTable,
+  vectorTable,
+} from './collections.ts'
+import type { DeferStep } from './commit-queue.ts'
+import type { SqliteConnection } from './connection.ts'
+import { ownerOfRecord } from './record-reader.ts'
+
+/**
+ * Minimum number of logged deletions, which segments in memory need to catch up. The maximum is twice as
+ * many.
+ */
+const GONE_KEPT = 10_000
+
+type ContentOperation<K extends ContentWrite['op']> = Extract<ContentWrite, { op: K }>
+
+/** Applies changes of content inside a transaction. */
+export class ContentChanges {
+  readonly #connection: SqliteConnection
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection
+  }
+
+  /**
+   * Applies changes in order, up to the first that fails. The caller rolls back those before it.
+   *
+   * @throws dimension_mismatch  a vector has another length than the dimension of its collection
+   */
+  apply(changes: readonly ContentWrite[], later: DeferStep): WriteOutcome {
+    for (const [at, change] of changes.entries()) {
+      const reason = this.#apply(change, later)
+      if (reason) return { ok: false, at, reason }
+    }
+    return { ok: true }
+  }
+
+  #apply(change: ContentWrite, later: DeferStep): WriteRefusal | undefined {
+    const collection = findCollection(this.#connection, change)
+    switch (change.op) {
+      case 'createCollection':
+        return collection ? 'exists' : this.#create(change)
+      case 'dropCollection':
+        if (collection) this.#drop(collection, later)
+        return undefined
+      case 'deleteDocument':
+        if (collection) this.#deleteDocument(collection, change, later)
+        return undefined
+      case 'deleteDocuments':
+        if (collection) this.#deleteDocuments(collection, change, later)
+        return undefined
+      case 'upsert':
+        return collection ? this.#upsert(collection, change, later) : 'absent'
+      case 'deleteRecord':
+        return collection ? this.#deleteRecord(collection, change, later) : 'absent'
+      case 'requireOwners':
+        return collection ? this.#requireOwners(collection, change) : 'absent'
+    }
+  }
+
+  #create({
+    workspaceId,
+    name,
+    dimension,
+    metric,
+    lexical,
+    fitted,
+  }: ContentOperation<'createCollection'>): undefined {
+    const { lastInsertRowid } = this.#connection
+      .prepare(
+        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted) VALUES (?, ?, ?, ?, ?, ?)',
+      )
+      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0, fitted ? 1 : 0)
+    const id = Number(lastInsertRowid)
+    createVectorTable(this.#connection, id, 0)
+    if (lexical)
+      this.#connection.database.exec(
+        `CREATE VIRTUAL TABLE ${textTable(id)} USING fts5(title, text, content='', contentless_delete=1,
+          tokenize='porter unicode61 remove_diacritics 2')`,
+      )
+  }
+
+  #drop({ id, generation }: CollectionRow, later: DeferStep): void {
+    for (const table of ['record', 'record_gone', 'embedder_model'])
+      this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
+    this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
+    const tables = [vectorTable(id, generation), vectorTable(id, generation + 1), textTable(id)]
+    // Deferred, because earlier units of the commit may still have to index text.
+    later(() => {
+      for (const table of tables) this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+    })
+  }
+
+  #upsert(
+    collection: CollectionRow,
+    { generation, records }: ContentOperation<'upsert'>,
+    later: DeferStep,
+  ): WriteRefusal | undefined {
+    if (generation !== collection.generation) return 'stale'
+    const find = this.#connection.prepare<{ record: number }>(
+      'SELECT record FROM record WHERE collection = ? AND id = ?',
+    )
+    const old: number[] = []
+    for (const record of records) {
+      requireVectorDimension(collection, record.vector)
+      requireFinite(record.vector)
+      const found = find.get(collection.id, record.id)
+      if (found) {
+        this.#remove(collection, found.record, later)
+        old.push(found.record)
+      }
+      this.#insert(collection, record, later)
+    }
+    this.#moved(collection, { added: records.length, removed: old })
+    return undefined
+  }
+
+  #deleteDocument(
+    collection: CollectionRow,
+    { documentId }: ContentOperation<'deleteDocument'>,
+    later: DeferStep,
+  ): void {
+    const found = this.#connection
+      .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND document_id = ?')
+      .all(collection.id, documentId)
+    this.#removeAll(collection, found, later)
+  }
+
+  #deleteDocuments(
+    collection: CollectionRow,
+    { knowledgeBaseId }: ContentOperation<'deleteDocuments'>,
+    later: DeferStep,
+  ): void {
+    const found = this.#connection
+      .prepare<{ record: number }>(
+        `SELECT record FROM record
+          WHERE collection = ? AND document_id IS NOT NULL AND payload ->> '$.knowledgeBaseId' = ?`,
+      )
+      .all(collection.id, knowledgeBaseId)
+    this.#removeAll(collection, found, later)
+  }
+
+  /** Deletes from one table at a time, each in key order, so that tables do not evict each other's pages. */
+  #removeAll(collection: CollectionRow, found: readonly { record: number }[], later: DeferStep): void {
+    const removed = found.map(({ record }) => record).sort((a, b) => a - b)
+    if (removed.length === 0) return
+    const { id, generation, staging, lexical } = collection
+    const vectors = [generation, ...(staging ? [generation + 1] : [])].map(each => vectorTable(id, each))
+    for (const table of ['record', ...vectors]) {
+      const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
+      for (const record of removed) statement.run(record)
+    }
+    const log = this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)')
+    for (const record of removed) log.run(id, record)
+    if (lexical)
+      later(() => {
+        const statement = this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`)
+        for (const record of removed) statement.run(record)
+      })
+    this.#moved(collection, { added: 0, removed })
+  }
+
+  #deleteRecord(
+    collection: CollectionRow,
+    { id }: ContentOperation<'deleteRecord'>,
+    later: DeferStep,
+  ): WriteRefusal | undefined {
+    const found = this.#connection
+      .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND id = ?')
+      .get(collection.id, id)
+    if (!found) return 'absent'
+    this.#removeAll(collection, [found], later)
+    return undefined
+  }
+
+  #requireOwners(
+    { id }: CollectionRow,
+    { owners }: ContentOperation<'requireOwners'>,
+  ): WriteRefusal | undefined {
+    const areSame = owners.every(owner => ownerOfRecord(this.#connection, id, owner.id) === owner.documentId)
+    return areSame ? undefined : 'stale'
+  }
+
+  #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, later: DeferStep): void {
+    const { lastInsertRowid } = this.#connection
+      .prepare(
+        'INSERT INTO record (collection, id, document_id, chunk_index, title, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(
+        id,
+        record.id,
+        record.documentId,
+        record.chunkIndex,
+        record.title,
+        record.text,
+        JSON.stringify(record.payload),
+      )
+    const number = Number(lastInsertRowid)
+    this.#connection
+      .prepare(`INSERT INTO ${vectorTable(id, generation)} (record, data) VALUES (?, ?)`)
+      .run(number, encodeVector(record.vector))
+    if (lexical && (record.text !== null || record.title !== null))
+      later(() =>
+        this.#connection
+          .prepare(`INSERT INTO ${textTable(id)} (rowid, title, text) VALUES (?, ?, ?)`)
+          .run(number, record.title, record.text),
+      )
+  }
+
+  #remove({ id, generation, staging, lexical }: CollectionRow, record: number, later: DeferStep): void {
+    this.#connection.prepare('DELETE FROM record WHERE record = ?').run(record)
+    this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation)} WHERE record = ?`).run(record)
+    if (staging)
+      this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation + 1)} WHERE record = ?`).run(record)
+    this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)').run(id, record)
+    if (lexical)
+      later(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
+  }
+
+  /** Records a change of the collection. */
+  #moved(collection: CollectionRow, { added, removed }: { added: number; removed: readonly number[] }): void {
+    const unfitted = removed.filter(record => record > collection.fittedThrough).length
+    this.#connection
+      .prepare(
+        `UPDATE collection SET version = version + 1, records = records + ?, unfitted = unfitted + ?, gone = gone + ?
+          WHERE id = ?`,
+      )
+      .run(added - removed.length, added - unfitted, removed.length, collection.id)
+    if (collection.gone + removed.length > 2 * GONE_KEPT) this.#forgetGone(collection.id)
+  }
+
+  #forgetGone(collection: number): void {
+    const { seq } = this.#connection
+      .prepare<{ seq: number }>(
+        'SELECT seq FROM record_gone WHERE collection = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
+      )
+      .get(collection, GONE_KEPT)!
+    this.#connection.prepare('DELETE FROM record_gone WHERE collection = ? AND seq <= ?').run(collection, seq)
+    this.#connection.prepare('UPDATE collection SET gone = ? WHERE id = ?').run(GONE_KEPT, collection)
+  }
+}
+
+export function createVectorTable(
+  connection: SqliteConnection,
+  collection: number,
+  generation: number,
+): void {
+  connection.database.exec(
+    `CREATE TABLE ${vectorTable(collection, generation)} (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
+  )
+}
+
+/** Rejects NaN and infinity, which would spoil every ranking that they take part in. */
+function requireFinite(vector: Float32Array): void {
+  if (!vector.every(Number.isFinite)) throw new RangeError('a vector holds a number that is not finite')
+}

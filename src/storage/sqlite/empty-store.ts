@@ -1,0 +1,44 @@
+import { statSync } from 'node:fs'
+import { statsOf } from '../../base/folder.ts'
+import Database from './driver.ts'
+import { logFiles } from './log-damage.ts'
+import { hadStore, readTraces } from './store-marker.ts'
+
+/**
+ * Returns true for a store without workspaces, which contains no data. Returns false for a store that is
+ * lost, cannot be read, or has a log: another process may be using it, or its log has not been checked yet.
+ */
+export function isEmptyStore(path: string): boolean {
+  const traces = readTraces(path, undefined)
+  if (sizeOf(path) === 0) return !hadStore(traces)
+  if (sizeOf(logFiles(path).log) > 0) return false
+  try {
+    const database = new Database(path, { readonly: true, fileMustExist: true })
+    try {
+      return database.prepare('SELECT 1 FROM workspaces LIMIT 1').get() === undefined
+    } finally {
+      database.close()
+    }
+  } catch {
+    return false
+  }
+}
+
+/** Returns true if there is no store at a path, and no evidence of an earlier one. */
+export function isNewStore(path: string, dataDir: string): boolean {
+  return path !== ':memory:' && isMissing(path) && !hadStore(readTraces(path, dataDir))
+}
+
+/** Returns true on any other error too, because a path that cannot be read may be a store. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}
+
+function sizeOf(path: string): number {
+  return statsOf(path)?.size ?? 0
+}

@@ -1,0 +1,181 @@
+import type { CollectionKey, EncodedModel, FitLease, FitResult, StoredPassage } from '../content.ts'
+import { damagedStore } from '../damaged-store.ts'
+import {
+  type CollectionRow,
+  encodeVector,
+  findCollection,
+  requireCollection,
+  requireVectorDimension,
+  vectorTable,
+} from './collections.ts'
+import type { SqliteConnection } from './connection.ts'
+import { createVectorTable } from './content-changes.ts'
+
+/** Reads the data that a fit of a vector space needs. */
+export class FittedReads {
+  readonly #connection: SqliteConnection
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection
+  }
+
+  /** @throws collection_unavailable */
+  model(key: CollectionKey): { generation: number; model: EncodedModel | undefined } {
+    return this.#connection.snapshot(() => {
+      const { id, generation } = requireCollection(this.#connection, key)
+      const found = this.#connection
+        .prepare<{ terms: string; weights: Buffer }>(
+          'SELECT terms, weights FROM embedder_model WHERE collection = ? AND generation = ?',
+        )
+        .get(id, generation)
+      const isValid = found && typeof found.terms === 'string' && Buffer.isBuffer(found.weights)
+      if (!isValid && (found || generation > 0)) throw damagedStore(`the embedder of collection ${id}`)
+      const model = found && { terms: found.terms, weights: Uint8Array.from(found.weights) }
+      return { generation, model }
+    })
+  }
+
+  /** @throws collection_unavailable */
+  passages(key: CollectionKey, after: number, limit: number): StoredPassage[] {
+    return this.#connection.snapshot(() => {
+      const { id } = requireCollection(this.#connection, key)
+      return this.#connection
+        .prepare<StoredPassage>(
+          `SELECT record, title, text FROM record INDEXED BY record_by_collection
+            WHERE collection = ? AND record > ? AND text IS NOT NULL ORDER BY record LIMIT ?`,
+        )
+        .all(id, after, limit)
+    })
+  }
+
+  /** @throws collection_unavailable */
+  unstaged(key: CollectionKey, generation: number, limit: number): StoredPassage[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      const isStaging = collection.staging === 1 && collection.generation + 1 === generation
+      if (!isStaging) return this.#lacking(collection, '1', limit)
+      // A fit stages vectors in order of record number, so the rest usually follows the last staged one.
+      const staged = vectorTable(collection.id, generation)
+      const rest = this.#lacking(
+        collection,
+        `record > coalesce((SELECT max(record) FROM ${staged}), 0)`,
+        limit,
+      )
+      return rest.length > 0 ? rest : this.#lacking(collection, lacksVectorSql(collection), limit)
+    })
+  }
+
+  #lacking({ id }: CollectionRow, condition: string, limit: number): StoredPassage[] {
+    return this.#connection
+      .prepare<StoredPassage>(
+        `SELECT record, title, coalesce(text, '') AS text FROM record r INDEXED BY record_by_collection
+          WHERE collection = ? AND ${condition} ORDER BY record LIMIT ?`,
+      )
+      .all(id, limit)
+  }
+
+  unfitted(): (CollectionKey & { unfitted: number; records: number })[] {
+    return this.#connection
+      .prepare<CollectionKey & { unfitted: number; records: number }>(
+        `SELECT workspace_id AS workspaceId, name, unfitted, records FROM collection
+          WHERE unfitted > 0 AND fitted = 1 ORDER BY id`,
+      )
+      .all()
+  }
+}
+
+/** Writes the steps of a fit, each inside a transaction. */
+export class FittedWrites {
+  readonly #connection: SqliteConnection
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection
+  }
+
+  /** Deletes staged vectors if the lease passes to another owner. */
+  lease(key: CollectionKey, owner: string, { now, until }: { now: number; until: number }): boolean {
+    const collection = findCollection(this.#connection, key)
+    if (!collection) return false
+    const isMine = collection.leaseOwner === owner
+    if (collection.leaseOwner !== null && !isMine && collection.leaseUntil > now) return false
+    if (!isMine) this.#dropStaging(collection)
+    this.#connection
+      .prepare('UPDATE collection SET lease_owner = ?, lease_until = ? WHERE id = ?')
+      .run(owner, until, collection.id)
+    return true
+  }
+
+  release(key: CollectionKey, owner: string): void {
+    const collection = findCollection(this.#connection, key)
+    if (collection?.leaseOwner !== owner) return
+    this.#dropStaging(collection)
+    this.#connection
+      .prepare('UPDATE collection SET lease_owner = NULL, lease_until = 0 WHERE id = ?')
+      .run(collection.id)
+  }
+
+  /** @throws dimension_mismatch  a vector has another length than the dimension of the collection */
+  stage(
+    key: CollectionKey,
+    fit: FitLease,
+    vectors: readonly { record: number; vector: Float32Array }[],
+  ): boolean {
+    const collection = this.#fitting(key, fit)
+    if (!collection) return false
+    if (!collection.staging) {
+      createVectorTable(this.#connection, collection.id, fit.generation)
+      this.#connection.prepare('UPDATE collection SET staging = 1 WHERE id = ?').run(collection.id)
+    }
+    const insert = this.#connection.prepare(
+      `INSERT OR REPLACE INTO ${vectorTable(collection.id, fit.generation)} (record, data)
+        SELECT record, ? FROM record WHERE record = ? AND collection = ?`,
+    )
+    for (const { record, vector } of vectors) {
+      requireVectorDimension(collection, vector)
+      insert.run(encodeVector(vector), record, collection.id)
+    }
+    return true
+  }
+
+  swap(key: CollectionKey, fit: FitLease, { model, records, through }: FitResult): boolean {
+    const { generation } = fit
+    const collection = this.#fitting(key, fit)
+    if (!collection?.staging || this.#lacks(collection)) return false
+    const { id } = collection
+    this.#connection.prepare('DELETE FROM embedder_model WHERE collection = ?').run(id)
+    this.#connection
+      .prepare('INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (?, ?, ?, ?)')
+      .run(id, generation, model.terms, model.weights)
+    this.#connection.database.exec(`DROP TABLE ${vectorTable(id, collection.generation)}`)
+    this.#connection
+      .prepare(
+        `UPDATE collection SET version = version + 1, generation = ?, staging = 0, fitted_records = ?, fitted_through = ?,
+          unfitted = (SELECT count(*) FROM record WHERE collection = ? AND record > ?) WHERE id = ?`,
+      )
+      .run(generation, records, through, id, through, id)
+    return true
+  }
+
+  /** Returns the collection if the fit creates its next generation and still holds the lease. */
+  #fitting(key: CollectionKey, { generation, owner }: FitLease): CollectionRow | undefined {
+    const collection = findCollection(this.#connection, key)
+    const isNext = collection?.generation === generation - 1
+    return isNext && collection.leaseOwner === owner ? collection : undefined
+  }
+
+  #lacks(collection: CollectionRow): boolean {
+    const sql = `SELECT 1 FROM record r WHERE collection = ? AND ${lacksVectorSql(collection)} LIMIT 1`
+    return this.#connection.prepare(sql).get(collection.id) !== undefined
+  }
+
+  #dropStaging(collection: CollectionRow): void {
+    if (!collection.staging) return
+    this.#connection.database.exec(`DROP TABLE ${vectorTable(collection.id, collection.generation + 1)}`)
+    this.#connection.prepare('UPDATE collection SET staging = 0 WHERE id = ?').run(collection.id)
+  }
+}
+
+/** Returns an SQL condition: the record `r` has no vector of the next generation. */
+function lacksVectorSql({ id, generation }: CollectionRow): string {
+  return `NOT EXISTS (SELECT 1 FROM ${vectorTable(id, generation + 1)} v WHERE v.record = r.record)`
+}

@@ -1,0 +1,122 @@
+import { queryWords } from '../../base/words.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { CollectionKey, Occurrences, ScoredRecord, SearchReach } from '../content.ts'
+import type { Statistics, Visibility } from '../visibility.ts'
+import { type AllowedRecords, visibilitySql } from './allowed-records.ts'
+import { type CollectionRow, requireCollection, textTable } from './collections.ts'
+import type { SqliteConnection } from './connection.ts'
+
+/** Weight of a match in the title, relative to one in the text. */
+const TITLE_WEIGHT = '3.0'
+const TEXT_WEIGHT = '1.0'
+
+export interface LexicalQuery extends SearchReach {
+  readonly text: string
+  readonly limit: number
+  readonly statistics: Statistics
+}
+
+export interface OccurrencesQuery {
+  readonly words: readonly string[]
+  readonly among: readonly number[]
+  readonly visibility: Visibility
+}
+
+/**
+ * Lexical ranking by the full-text index of the collection (BM25 with k1 = 1.2, b = 0.75).
+ *
+ * @see https://www.sqlite.org/fts5.html#the_bm25_function
+ */
+export class LexicalIndex {
+  readonly #connection: SqliteConnection
+  readonly #reaches: AllowedRecords
+
+  constructor(connection: SqliteConnection, reaches: AllowedRecords) {
+    this.#connection = connection
+    this.#reaches = reaches
+  }
+
+  /**
+   * Returns the records that contain any of the query's words, best first; equal scores by ascending record.
+   *
+   * @throws hybrid_not_supported    the collection has no full-text index, or `statistics` is not
+   *                                 `collection`
+   * @throws collection_unavailable  there is no such collection
+   */
+  search(key: CollectionKey, query: LexicalQuery): ScoredRecord[] {
+    if (query.statistics !== 'collection')
+      throw new WbError('hybrid_not_supported', 'this store cannot rank by words over the visible rows only')
+    return this.#connection.snapshot(() => {
+      const collection = this.#require(key)
+      const match = matchOf(query.text)
+      const allowed = this.#reaches.allowed(collection, query)
+      if (match === '' || allowed?.size === 0) return []
+      return this.#rank(textTable(collection.id), match, query.limit, allowed)
+    })
+  }
+
+  /**
+   * Counts words over the records that a caller may see. Reads all index entries of each word.
+   *
+   * @throws hybrid_not_supported    the collection has no full-text index
+   * @throws collection_unavailable  there is no such collection
+   */
+  occurrences(key: CollectionKey, { words, among, visibility }: OccurrencesQuery): Occurrences {
+    return this.#connection.snapshot(() => {
+      const { id, records } = this.#require(key)
+      const visible = visibilitySql(visibility, 'payload')
+      const rows = visible && `SELECT record FROM record WHERE collection = ${id} AND ${visible.sql}`
+      const parameters = visible?.parameters ?? []
+      const table = textTable(id)
+      const counting = this.#connection.prepare<{ records: number; among: string }>(
+        `SELECT count(*) AS records, json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?))) AS among
+          FROM ${table} WHERE ${table} MATCH ?${rows ? ` AND +rowid IN (${rows})` : ''}`,
+      )
+      const counted = words.map(word => {
+        const found = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
+        return { word, records: found.records, among: JSON.parse(found.among) as number[] }
+      })
+      const all = rows && this.#connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM (${rows})`)
+      return { records: all ? all.get(...parameters)!.n : records, words: counted }
+    })
+  }
+
+  #require(key: CollectionKey): CollectionRow {
+    const collection = requireCollection(this.#connection, key)
+    if (!collection.lexical)
+      throw new WbError('hybrid_not_supported', 'the collection was made without a full-text index')
+    return collection
+  }
+
+  /** Ranks all matches with SQLite, and skips records that are not allowed before it applies the limit. */
+  #rank(
+    table: string,
+    match: string,
+    limit: number,
+    allowed: ReadonlySet<number> | undefined,
+  ): ScoredRecord[] {
+    const rows = this.#connection
+      .prepare<ScoredRecord>(
+        `SELECT rowid AS record, -bm25(${table}, ${TITLE_WEIGHT}, ${TEXT_WEIGHT}) AS score FROM ${table}
+          WHERE ${table} MATCH ? ORDER BY score DESC, record LIMIT ?`,
+      )
+      .iterate(match, allowed ? -1 : limit)
+    const ranked: ScoredRecord[] = []
+    for (const row of rows) {
+      if (allowed && !allowed.has(row.record)) continue
+      ranked.push(row)
+      if (ranked.length === limit) break
+    }
+    return ranked
+  }
+}
+
+/** Returns a full-text expression that matches any word of a text; empty if the text has no words. */
+export function matchOf(text: string): string {
+  return queryWords(text).map(phraseOf).join(' OR ')
+}
+
+/** Returns a word as a quoted full-text string. Words contain no quotes. */
+function phraseOf(word: string): string {
+  return `"${word}"`
+}

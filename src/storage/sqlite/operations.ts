@@ -1,0 +1,93 @@
+import type { ThreadOperations } from '../../base/threads.ts'
+import type {
+  CollectionKey,
+  ContentWrite,
+  FitLease,
+  FitResult,
+  Occurrences,
+  RecordOwner,
+  RecordView,
+  ScoredRecord,
+} from '../content.ts'
+import type { Write, WriteOutcome } from '../rows.ts'
+import type { Visibility } from '../visibility.ts'
+import { AllowedRecords } from './allowed-records.ts'
+import { CommitQueue } from './commit-queue.ts'
+import type { SqliteConnection } from './connection.ts'
+import { ContentChanges } from './content-changes.ts'
+import { withStoreErrorsEach } from './faults.ts'
+import { FittedReads, FittedWrites } from './fitted-spaces.ts'
+import { LexicalIndex, type LexicalQuery, type OccurrencesQuery } from './lexical-index.ts'
+import { type DocumentQuery, RecordReader } from './record-reader.ts'
+import { SqliteRows } from './rows.ts'
+import { type NearestQuery, VectorIndex } from './vector-index.ts'
+
+interface KeyedInput {
+  readonly key: CollectionKey
+}
+
+/** Creates all write operations. Each call is a unit of the group commit. */
+export function createWriteOperations(connection: SqliteConnection) {
+  const queue = new CommitQueue(connection)
+  const rows = new SqliteRows(connection)
+  const changes = new ContentChanges(connection)
+  const fitted = new FittedWrites(connection)
+  const always = () => true
+  return withStoreErrorsEach({
+    write: (input: { changes: readonly ContentWrite[]; rows: readonly Write[] }): Promise<WriteOutcome> =>
+      queue.run<WriteOutcome>({
+        run(later) {
+          const outcome = rows.apply(input.rows)
+          if (!outcome.ok) return outcome
+          const changed = changes.apply(input.changes, later)
+          return changed.ok ? changed : { ...changed, at: changed.at + input.rows.length }
+        },
+        shouldCommit: outcome => outcome.ok,
+      }),
+    lease: (input: KeyedInput & { owner: string; now: number; until: number }): Promise<boolean> =>
+      queue.run({ run: () => fitted.lease(input.key, input.owner, input), shouldCommit: always }),
+    release: (input: KeyedInput & { owner: string }): Promise<void> =>
+      queue.run({ run: () => fitted.release(input.key, input.owner), shouldCommit: always }),
+    stage: (
+      input: KeyedInput & { fit: FitLease; vectors: readonly { record: number; vector: Float32Array }[] },
+    ): Promise<boolean> =>
+      queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), shouldCommit: always }),
+    swap: (input: KeyedInput & { fit: FitLease; fitted: FitResult }): Promise<boolean> =>
+      queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), shouldCommit: always }),
+  } satisfies ThreadOperations)
+}
+
+/** Creates the reads of content that can take long. */
+export function createReadOperations(connection: SqliteConnection) {
+  const reaches = new AllowedRecords(connection)
+  const vectors = new VectorIndex(connection, reaches)
+  const lexical = new LexicalIndex(connection, reaches)
+  const records = new RecordReader(connection)
+  const fitted = new FittedReads(connection)
+  return withStoreErrorsEach({
+    nearest: (input: KeyedInput & { query: NearestQuery }): ScoredRecord[] =>
+      vectors.nearest(input.key, input.query),
+    lexical: (input: KeyedInput & { query: LexicalQuery }): ScoredRecord[] =>
+      lexical.search(input.key, input.query),
+    occurrences: (input: KeyedInput & { query: OccurrencesQuery }): Occurrences =>
+      lexical.occurrences(input.key, input.query),
+    read: (
+      input: KeyedInput & {
+        records: readonly number[]
+        options: { vectors: boolean; visibility: Visibility }
+      },
+    ): RecordView[] => records.read(input.key, input.records, input.options),
+    owners: (input: KeyedInput & { ids: readonly string[] }): RecordOwner[] =>
+      records.owners(input.key, input.ids),
+    ofDocument: (input: KeyedInput & { query: DocumentQuery }): RecordView[] =>
+      records.ofDocument(input.key, input.query),
+    model: (input: KeyedInput) => fitted.model(input.key),
+    passages: (input: KeyedInput & { after: number; limit: number }) =>
+      fitted.passages(input.key, input.after, input.limit),
+    unstaged: (input: KeyedInput & { generation: number; limit: number }) =>
+      fitted.unstaged(input.key, input.generation, input.limit),
+  } satisfies ThreadOperations)
+}
+
+export type WriteOperations = ReturnType<typeof createWriteOperations>
+export type ReadOperations = ReturnType<typeof createReadOperations>

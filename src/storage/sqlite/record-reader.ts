@@ -1,0 +1,138 @@
+import type { CollectionKey, RecordOwner, RecordView } from '../content.ts'
+import { damagedStore } from '../damaged-store.ts'
+import type { Visibility } from '../visibility.ts'
+import { visibilitySql } from './allowed-records.ts'
+import {
+  type CollectionRow,
+  decodePayload,
+  decodeVector,
+  findCollection,
+  requireCollection,
+  type VectorRow,
+  vectorTable,
+} from './collections.ts'
+import type { SqliteConnection } from './connection.ts'
+
+interface RecordRow {
+  readonly record: number
+  readonly id: string
+  readonly documentId: string | null
+  readonly chunkIndex: number | null
+  readonly text: string | null
+  readonly payload: string
+}
+
+const columns = 'record, id, document_id AS documentId, chunk_index AS chunkIndex, text, payload'
+
+export interface DocumentQuery {
+  readonly documentId: string
+  readonly after?: { readonly chunkIndex: number | null; readonly id: string }
+  readonly limit: number
+  readonly visibility: Visibility
+}
+
+/** Reads stored records. */
+export class RecordReader {
+  readonly #connection: SqliteConnection
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection
+  }
+
+  /** @throws collection_unavailable  there is no such collection */
+  read(
+    key: CollectionKey,
+    records: readonly number[],
+    { vectors, visibility }: { vectors: boolean; visibility: Visibility },
+  ): RecordView[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      const { sql, parameters } = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
+      const statement = this.#connection.prepare<RecordRow>(
+        `SELECT ${columns} FROM record WHERE record = ? AND collection = ? AND ${sql}`,
+      )
+      const found = records.map(record => statement.get(record, collection.id, ...parameters))
+      const views = found.filter(row => row !== undefined).map(decodeRecord)
+      return vectors ? views.map(view => ({ ...view, vector: this.#vector(collection, view.record) })) : views
+    })
+  }
+
+  owners(key: CollectionKey, ids: readonly string[]): RecordOwner[] {
+    return this.#connection.snapshot(() => {
+      const collection = findCollection(this.#connection, key)
+      return ids.map(id => ({
+        id,
+        documentId: collection ? ownerOfRecord(this.#connection, collection.id, id) : null,
+      }))
+    })
+  }
+
+  /**
+   * Returns records of a document by chunk index, those without one last, then by id.
+   *
+   * @throws collection_unavailable  there is no such collection
+   */
+  ofDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
+    return this.#connection.snapshot(() => {
+      const { id } = requireCollection(this.#connection, key)
+      const seen = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
+      const found: RecordRow[] = []
+      for (const range of rangesAfter(after)) {
+        if (found.length >= limit) break
+        const rows = this.#connection
+          .prepare<RecordRow>(
+            `SELECT ${columns} FROM record INDEXED BY record_by_document
+              WHERE collection = ? AND document_id = ? AND ${range.where} AND ${seen.sql}
+              ORDER BY chunk_index, id LIMIT ?`,
+          )
+          .all(id, documentId, ...range.values, ...seen.parameters, limit - found.length)
+        found.push(...rows)
+      }
+      return found.map(decodeRecord)
+    })
+  }
+
+  #vector({ id, generation, dimension }: CollectionRow, record: number): Float32Array {
+    const table = vectorTable(id, generation)
+    const found = this.#connection
+      .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record = ?`)
+      .get(record)
+    return decodeVector(table, dimension, found ?? { record, data: null })
+  }
+}
+
+/** Returns the document of a record; null if the record has no document or does not exist. */
+export function ownerOfRecord(connection: SqliteConnection, collection: number, id: string): string | null {
+  const found = connection
+    .prepare<{ documentId: string | null }>(
+      'SELECT document_id AS documentId FROM record WHERE collection = ? AND id = ?',
+    )
+    .get(collection, id)
+  return found?.documentId ?? null
+}
+
+/** Returns the index ranges of the records after a position, in order. */
+function rangesAfter(after: DocumentQuery['after']): { where: string; values: (number | string)[] }[] {
+  const unnumbered = 'chunk_index IS NULL'
+  if (!after)
+    return [
+      { where: 'chunk_index IS NOT NULL', values: [] },
+      { where: unnumbered, values: [] },
+    ]
+  if (after.chunkIndex === null) return [{ where: `${unnumbered} AND id > ?`, values: [after.id] }]
+  return [
+    { where: '(chunk_index, id) > (?, ?)', values: [after.chunkIndex, after.id] },
+    { where: unnumbered, values: [] },
+  ]
+}
+
+/** @throws control_plane_unavailable  the record is damaged */
+function decodeRecord(row: RecordRow): RecordView {
+  const { record, id, documentId, chunkIndex, text } = row
+  const isValid =
+    typeof id === 'string' &&
+    [documentId, text].every(value => value === null || typeof value === 'string') &&
+    (chunkIndex === null || Number.isInteger(chunkIndex))
+  if (!isValid) throw damagedStore(`row ${record} of record`)
+  return { ...row, payload: decodePayload(row) }
+}

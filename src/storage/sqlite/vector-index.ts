@@ -1,0 +1,181 @@
+import { WbError } from '../../contract/errors.ts'
+import type { CollectionKey, ScoredRecord, SearchReach } from '../content.ts'
+import { loadScanModule } from '../scan/module.ts'
+import { Segment, scanBlocks, type VectorBlock } from '../scan/segment.ts'
+import type { AllowedRecords } from './allowed-records.ts'
+import {
+  type CollectionRow,
+  decodeVector,
+  requireCollection,
+  requireVectorDimension,
+  type VectorRow,
+  vectorTable,
+} from './collections.ts'
+import type { SqliteConnection } from './connection.ts'
+
+/**
+ * Maximum bytes of vectors in memory, over all collections. Each search of a larger collection reads from
+ * disk.
+ */
+const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
+/** Estimated bytes of a row besides its floats: record, squared norm, slot and padding. */
+const ROW_SIDE_BYTES = 80
+const BLOCK_ROWS = 256
+
+export interface NearestQuery extends SearchReach {
+  readonly vector: Float32Array
+  readonly limit: number
+  /** Vector space of the vector. The search fails if it is not the current one. */
+  readonly generation?: number
+}
+
+interface StoredVector {
+  readonly record: number
+  readonly vector: Float32Array
+}
+
+/** Vectors of one generation of a collection in memory, as of a version of the collection. */
+interface ResidentVectors {
+  readonly segment: Segment
+  version: number
+  lastRecord: number
+  lastGone: number
+}
+
+/**
+ * Finds the exact nearest records. Loads vectors at the first search, and updates them before each later one.
+ */
+export class VectorIndex {
+  readonly #connection: SqliteConnection
+  readonly #reaches: AllowedRecords
+  readonly #bytesMax: number
+  readonly #residents = new Map<string, ResidentVectors>()
+
+  constructor(connection: SqliteConnection, reaches: AllowedRecords, bytesMax = RESIDENT_BYTES_MAX) {
+    this.#connection = connection
+    this.#reaches = reaches
+    this.#bytesMax = bytesMax
+  }
+
+  /**
+   * Returns the nearest allowed records, best first; equal scores by ascending record.
+   *
+   * @throws collection_unavailable  there is no such collection, or `generation` is not the current one
+   * @throws dimension_mismatch      the vector has another length than the dimension of the collection
+   */
+  nearest(key: CollectionKey, query: NearestQuery): ScoredRecord[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      requireVectorDimension(collection, query.vector)
+      if (query.generation !== undefined && query.generation !== collection.generation)
+        throw new WbError('collection_unavailable', 'the vector space of the collection has just moved', {
+          hint: 'Send it again.',
+          stale: true,
+        })
+      const allowed = this.#reaches.allowed(collection, query)
+      if (allowed?.size === 0) return []
+      const needed =
+        collection.records * (collection.dimension * Float32Array.BYTES_PER_ELEMENT + ROW_SIDE_BYTES)
+      if (needed > this.#bytesMax) return this.#scan(collection, query, allowed)
+      return this.#resident(collection).segment.nearest(query.vector, query.limit, allowed)
+    })
+  }
+
+  /** Bytes of memory that vectors take. */
+  get residentBytes(): number {
+    return [...this.#residents.values()].reduce((bytes, { segment }) => bytes + segment.bytes, 0)
+  }
+
+  #resident(collection: CollectionRow): ResidentVectors {
+    const name = vectorTable(collection.id, collection.generation)
+    let resident = this.#residents.get(name)
+    this.#residents.delete(name)
+    this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
+    if (resident && resident.version !== collection.version) resident = this.#caughtUp(collection, resident)
+    resident ??= this.#load(collection)
+    this.#residents.set(name, resident)
+    this.#evict()
+    return resident
+  }
+
+  #load(collection: CollectionRow): ResidentVectors {
+    const segment = new Segment(loadScanModule(), collection.dimension, collection.metric)
+    segment.reserve(collection.records)
+    const last = this.#connection
+      .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
+      .get(collection.id)!
+    const resident = { segment, version: 0, lastRecord: 0, lastGone: last.seq ?? 0 }
+    this.#append(collection, resident)
+    return resident
+  }
+
+  /** Returns the resident with later changes applied; undefined if the log of deletions is too short. */
+  #caughtUp(collection: CollectionRow, resident: ResidentVectors): ResidentVectors | undefined {
+    const gone = this.#connection
+      .prepare<{ seq: number; record: number }>(
+        'SELECT seq, record FROM record_gone WHERE collection = ? AND seq > ? ORDER BY seq',
+      )
+      .all(collection.id, resident.lastGone)
+    for (const { record } of gone) resident.segment.remove(record)
+    resident.lastGone = gone.at(-1)?.seq ?? resident.lastGone
+    this.#append(collection, resident)
+    // A surplus row means that a deletion is missing from the log.
+    return resident.segment.size === collection.records ? resident : undefined
+  }
+
+  /** Appends new records, which have higher numbers than the last one read. */
+  #append(collection: CollectionRow, resident: ResidentVectors): void {
+    for (const { record, vector } of this.#rows(collection, resident.lastRecord)) {
+      resident.segment.append(record, vector)
+      resident.lastRecord = record
+    }
+    resident.version = collection.version
+  }
+
+  /** Removes the least recently used segments until the rest fit; keeps at least one. */
+  #evict(): void {
+    let bytes = this.residentBytes
+    for (const [name, { segment }] of this.#residents) {
+      if (bytes <= this.#bytesMax || this.#residents.size === 1) return
+      this.#residents.delete(name)
+      bytes -= segment.bytes
+    }
+  }
+
+  *#rows({ id, generation, dimension }: CollectionRow, after: number): Generator<StoredVector> {
+    const table = vectorTable(id, generation)
+    const rows = this.#connection
+      .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record > ? ORDER BY record`)
+      .iterate(after)
+    for (const row of rows) yield { record: row.record, vector: decodeVector(table, dimension, row) }
+  }
+
+  #scan(
+    collection: CollectionRow,
+    query: NearestQuery,
+    allowed: ReadonlySet<number> | undefined,
+  ): ScoredRecord[] {
+    const { dimension, metric } = collection
+    return scanBlocks(loadScanModule(), blocksOf(this.#rows(collection, 0), dimension), {
+      dimension,
+      metric,
+      query: query.vector,
+      k: query.limit,
+      allowed,
+    })
+  }
+}
+
+function* blocksOf(rows: Iterable<StoredVector>, dimension: number): Generator<VectorBlock> {
+  let records: number[] = []
+  let vectors = new Float32Array(BLOCK_ROWS * dimension)
+  for (const { record, vector } of rows) {
+    vectors.set(vector, records.length * dimension)
+    records.push(record)
+    if (records.length < BLOCK_ROWS) continue
+    yield { records, vectors }
+    records = []
+    vectors = new Float32Array(BLOCK_ROWS * dimension)
+  }
+  if (records.length > 0) yield { records, vectors: vectors.subarray(0, records.length * dimension) }
+}

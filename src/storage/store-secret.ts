@@ -1,0 +1,17 @@
+import { randomHex } from '../base/id.ts'
+import type { RowStore } from './rows.ts'
+import { tables } from './tables.ts'
+
+const secretBytes = 32
+
+/** Returns a secret of the store, 64 hex characters. The first process creates it; all others read it. */
+export async function getOrCreateSecret(
+  rows: RowStore,
+  name: 'cursor-key' | 'token-key' | 'sign-in-key',
+): Promise<string> {
+  const stored = await rows.get(tables.settings, [name])
+  if (stored) return stored.row.value
+  const made = { name, value: randomHex(secretBytes) }
+  const outcome = await rows.atomic([{ op: 'insert', table: tables.settings, row: made }])
+  return outcome.ok ? made.value : getOrCreateSecret(rows, name)
+}

@@ -1,0 +1,74 @@
+import { WbError } from '../contract/errors.ts'
+import type { McpServerTool, Review } from '../contract/mcp-servers.ts'
+import { changeRow } from '../storage/change-row.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type McpServerRow, type ReviewedTool, tables } from '../storage/tables.ts'
+import { type McpOffer, reviewAll, reviewedTool } from './mcp-offer.ts'
+
+/**
+ * Accepts all tools of a server that was never reviewed: trust on first use. An offer from an earlier URL of the server
+ * is ignored.
+ *
+ * @returns the updated server; undefined if it was deleted
+ */
+export async function acceptFirstOffer(
+  rows: RowStore,
+  { workspaceId, mcpServerId, url }: McpServerRow,
+  offer: McpOffer,
+): Promise<McpServerRow | undefined> {
+  const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row =>
+    row.reviewedTools === null && row.url === url ? { ...row, reviewedTools: reviewAll(offer) } : row,
+  )
+  return 'row' in changed ? changed.row : undefined
+}
+
+/**
+ * Returns the review after accepting some tools of an offer.
+ *
+ * @throws conflict  the server does not offer one of them, or its description has changed
+ */
+export function applyReview(
+  { reviewedTools }: McpServerRow,
+  { tools }: McpOffer,
+  accept: Review['accept'],
+): Record<string, ReviewedTool> {
+  const accepted = accept.map(({ name, hash }) => {
+    const tool = tools.find(offered => offered.name === name && offered.hash === hash)
+    if (!tool)
+      throw new WbError('conflict', `the server does not offer '${name}' as it was shown`, {
+        hint: 'Look at its tools again.',
+      })
+    return [name, { hash, description: tool.description }] as const
+  })
+  return Object.fromEntries([...Object.entries(reviewedTools ?? {}), ...accepted])
+}
+
+/** Returns the tools of an offer in its order, then removed tools, each with its review state. */
+export function listToolStates(
+  { reviewedTools, allowedTools }: McpServerRow,
+  { tools }: McpOffer,
+): McpServerTool[] {
+  const known = reviewedTools ?? {}
+  const isAllowed = (name: string) => allowedTools?.includes(name) ?? true
+  const offered = tools.map(({ name, description, inputSchema, hash }): McpServerTool => {
+    const before = reviewedTool(known, name)
+    const state = before === undefined ? 'new' : before.hash === hash ? 'accepted' : 'changed'
+    const acceptedDescription = before?.description ?? null
+    return { name, description, inputSchema, hash, state, acceptedDescription, allowed: isAllowed(name) }
+  })
+  const names = new Set(tools.map(({ name }) => name))
+  const gone = Object.entries(known)
+    .filter(([name]) => !names.has(name))
+    .map(
+      ([name, { hash, description }]): McpServerTool => ({
+        name,
+        description,
+        inputSchema: {},
+        hash,
+        state: 'gone',
+        acceptedDescription: description,
+        allowed: isAllowed(name),
+      }),
+    )
+  return [...offered, ...gone]
+}

@@ -1,0 +1,79 @@
+import { requireWritableAudit } from '../access/audit-trail.ts'
+import type { Log } from '../base/log.ts'
+import { WbError } from '../contract/errors.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import type { AnyTable, RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+
+/** Removes one kind of content of a workspace. After a failure, it can be run again. */
+export type PurgeStep = (workspace: Workspace) => Promise<void>
+
+interface RemoveWorkspaceParts {
+  readonly rows: RowStore
+  readonly log: Log
+  readonly purge: readonly PurgeStep[]
+}
+
+/** Maximum number of attempts; content that is created meanwhile requires another one. */
+const purgeAttemptsMax = 8
+
+/** Tables that are not deleted here: knowledge bases are purged earlier with their collections, the audit trail remains. */
+const survivingTables: ReadonlySet<AnyTable> = new Set([tables.knowledgeBases, tables.audit])
+
+/** Tables whose rows are deleted with their workspace. */
+const ownedTables = (Object.values(tables) as AnyTable[]).filter(
+  table => 'byWorkspace' in table.indexes && !survivingTables.has(table),
+)
+
+/**
+ * Deletes a workspace and its content: first each knowledge base with its collection, then everything else in one
+ * transaction. A failed deletion can be repeated, and continues where it stopped.
+ *
+ * @param record  audit record, stored by the last transaction
+ * @throws control_plane_unavailable   the audit record cannot be stored; nothing was deleted
+ * @throws driver_unavailable, workspace_misconfigured  its store cannot be reached
+ * @throws cascade_incomplete          some content could not be deleted, so the workspace remains
+ */
+export async function removeWorkspace(
+  { rows, log, purge }: RemoveWorkspaceParts,
+  workspace: Workspace,
+  record?: Write,
+): Promise<void> {
+  const { workspaceId } = workspace
+  if (record) await requireWritableAudit(rows, record)
+  try {
+    for (let attempt = 0; attempt < purgeAttemptsMax; attempt++) {
+      for (const step of purge) await step(workspace)
+      const last = await rows.atomic([...lastUnitWrites(workspaceId), ...(record ? [record] : [])])
+      const isGone = !last.ok && last.reason === 'absent'
+      if (last.ok || isGone) return
+    }
+    throw new Error(`knowledge bases were made during each of ${purgeAttemptsMax} purges`)
+  } catch (error) {
+    if (isUnreachableStore(error)) throw error
+    log.error({ workspaceId, error }, 'workspace delete stopped half-way')
+    throw new WbError(
+      'cascade_incomplete',
+      `workspace '${workspaceId}' could not be deleted whole${error instanceof WbError ? `: ${error.message}` : ''}`,
+      {},
+      { cause: error },
+    )
+  }
+}
+
+/** Returns the writes of the last transaction. They fail while there is a knowledge base, whose collection would remain. */
+function lastUnitWrites(workspaceId: string): Write[] {
+  const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
+  return [
+    { op: 'requireNone', table: tables.knowledgeBases, ...byWorkspace },
+    ...ownedTables.map((table): Write => ({ op: 'deleteAll', table, ...byWorkspace })),
+    { op: 'delete', table: tables.workspaces, key: [workspaceId] },
+  ]
+}
+
+function isUnreachableStore(error: unknown): boolean {
+  return (
+    error instanceof WbError &&
+    (error.code === 'driver_unavailable' || error.code === 'workspace_misconfigured')
+  )
+}

@@ -1,0 +1,122 @@
+import { describe, expect, test } from 'vitest'
+import { parseTokens, type StoredTokens, TokenStore } from '../../src/cli/credentials/token-store.ts'
+import { Unreachable } from '../../src/client/unreachable.ts'
+import type { DeviceTokens } from '../../src/contract/auth.ts'
+import { WbError } from '../../src/contract/errors.ts'
+
+const minute = 60_000
+const next: DeviceTokens = { access_token: 'new', token_type: 'Bearer', expires_in: 600, refresh_token: 'r2' }
+
+/** A login that is kept, at a moment, with what the runtime says to a renewal. */
+function kept(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens | Error = next) {
+  let stored = tokens && JSON.stringify(tokens)
+  const asked: string[] = []
+  const login = new TokenStore({
+    keychain: {
+      getPassword: async () => stored,
+      setPassword: async (_service, _account, text) => {
+        stored = text
+      },
+    },
+    account: 'https://wb.example 1',
+    loginLine: 'wb login https://wb.example',
+    clock: { now: () => nowMs, after: () => () => {} },
+    withLock: work => work(),
+    async renew(refreshToken) {
+      asked.push(refreshToken)
+      if (answer instanceof Error) throw answer
+      return answer
+    },
+  })
+  return {
+    login,
+    asked,
+    stored: () => JSON.parse(stored ?? 'null') as StoredTokens,
+    store(other: StoredTokens) {
+      stored = JSON.stringify(other)
+    },
+  }
+}
+
+const lasting = { token: 'old', refreshToken: 'r1', expiresAt: 10 * minute, renewAt: 9 * minute }
+
+describe('the tokens of a login', () => {
+  test('are sent as they are while they are good, and renewed a minute before their end', async () => {
+    const early = kept(lasting, 8 * minute)
+    expect([await early.login.token(), early.asked]).toEqual(['old', []])
+    const late = kept(lasting, 9 * minute)
+    expect([await late.login.token(), late.asked]).toEqual(['new', ['r1']])
+    expect(late.stored()).toEqual({
+      token: 'new',
+      refreshToken: 'r2',
+      expiresAt: 19 * minute,
+      renewAt: 18 * minute,
+    })
+  })
+
+  test('keep their refresh token where the provider sends no other', async () => {
+    const { login, stored } = kept(lasting, 9 * minute, { ...next, refresh_token: undefined })
+    expect([await login.token(), stored().refreshToken]).toEqual(['new', 'r1'])
+  })
+
+  test('are renewed when the runtime does not accept them, once', async () => {
+    const { login, asked } = kept(lasting, minute)
+    expect([await login.token(), await login.token('old'), await login.token('old'), asked]).toEqual([
+      'old',
+      'new',
+      'new',
+      ['r1'],
+    ])
+  })
+
+  test('are not asked for again where another process was quicker', async () => {
+    const { login, asked, store } = kept(lasting, minute)
+    await login.token()
+    store({ ...lasting, token: 'quicker' })
+    expect([await login.token('old'), asked]).toEqual(['quicker', []])
+  })
+
+  test('go on while the provider is away, until they end; what is known of them stays known', async () => {
+    const away = new WbError('identity_provider_unavailable', 'away')
+    expect(await kept(lasting, 9 * minute, away).login.token()).toBe('old')
+    const over = kept(lasting, 11 * minute, away)
+    await expect(over.login.token()).rejects.toBe(away)
+    expect(await over.login.tokens()).toEqual(lasting)
+  })
+
+  test.each(['refresh_failed', 'invalid_grant', 'token_validation_failed'] as const)(
+    'have ended when the runtime says %s, with the line that signs in again',
+    async code => {
+      const { login, stored } = kept(lasting, 9 * minute, new WbError(code, 'the provider refuses'))
+      await expect(login.token()).rejects.toMatchObject({
+        code: 'unauthorized',
+        message: 'the login has ended: the provider refuses',
+        facts: { next: ['wb login https://wb.example'] },
+      })
+      expect(stored()).toEqual(lasting)
+    },
+  )
+
+  test('that are none replace nothing', async () => {
+    for (const answer of [{}, { access_token: 'a\nb' }, { access_token: 'a', expires_in: 'soon' }]) {
+      const { login, stored } = kept(lasting, 9 * minute, answer as DeviceTokens)
+      await expect(login.token()).rejects.toBeInstanceOf(Unreachable)
+      expect(stored()).toEqual(lasting)
+    }
+  })
+
+  test('without a refresh token end when they end; an entry that is gone is said', async () => {
+    const brief = { token: 'old', expiresAt: minute }
+    expect(await kept(brief, 0).login.token()).toBe('old')
+    await expect(kept(brief, minute).login.token()).rejects.toMatchObject({ code: 'unauthorized' })
+    await expect(kept(null, 0).login.token()).rejects.toMatchObject({
+      message: 'the keychain no longer contains this login',
+    })
+  })
+
+  test('of a short life are renewed in its last quarter; one without end never by the clock', () => {
+    expect(parseTokens({ ...next, expires_in: 20 }, 0)).toMatchObject({ expiresAt: 20_000, renewAt: 15_000 })
+    expect(parseTokens({ ...next, expires_in: undefined }, 0)).toEqual({ token: 'new', refreshToken: 'r2' })
+    expect(parseTokens({ ...next, expires_in: 1e300 }, 0).expiresAt).toBe(315_360_000_000)
+  })
+})

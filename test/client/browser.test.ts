@@ -1,0 +1,115 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { build } from 'esbuild'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { collect, openClient } from '../../src/client/client.ts'
+import { webFetch } from '../../src/client/web-fetch.ts'
+import { documents } from '../../src/contract/documents.ts'
+import { jobs } from '../../src/contract/jobs.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+
+/** Bundles a module for browsers. Returns the paths of its inputs, and the imports that are left over. */
+async function bundled(entry: string) {
+  const { metafile } = await build({
+    entryPoints: [entry],
+    bundle: true,
+    write: false,
+    metafile: true,
+    platform: 'browser',
+    format: 'esm',
+    packages: 'bundle',
+    outdir: 'dist',
+    logLevel: 'silent',
+  })
+  const left = Object.values(metafile.outputs).flatMap(output => output.imports.map(({ path }) => path))
+  return { inputs: Object.keys(metafile.inputs), left }
+}
+
+describe('the client in a browser', () => {
+  test.each(['src/client/client.ts', 'src/client/web-fetch.ts'])(
+    '%s needs no module of Node',
+    async entry => {
+      const { inputs, left } = await bundled(entry)
+      expect(inputs).toContain(entry)
+      expect(inputs.filter(path => /undici|src\/client\/node\//.test(path))).toEqual([])
+      expect(left).toEqual([])
+    },
+  )
+
+  test('a module of Node is found', async () => {
+    await expect(bundled('src/client/node/transport.ts')).rejects.toThrow('node:')
+  })
+})
+
+/** Answers requests, and remembers their heads and bodies. */
+async function serving(answer: { status: number; type?: string; body: string; location?: string }) {
+  const asked: { line: string; body: string; type: string | undefined }[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const chunk of request) body += chunk
+    asked.push({ line: `${request.method} ${request.url}`, body, type: request.headers['content-type'] })
+    const headers = { 'content-type': answer.type ?? 'application/json' }
+    response.writeHead(answer.status, answer.location ? { ...headers, location: answer.location } : headers)
+    response.end(answer.body)
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => void server.close())
+  const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { asked, server, client: openClient({ baseUrl, fetch: webFetch(fetch) }) }
+}
+
+const place = { workspaceId: 'w', knowledgeBaseId: 'k' }
+
+describe('webFetch', () => {
+  test('calls a route', async () => {
+    const { client, asked } = await serving({ status: 201, body: '{"workspaceId":"w"}' })
+    expect(await client.call(workspaces.create, { body: { name: 'a' } })).toEqual({ workspaceId: 'w' })
+    expect(asked).toEqual([
+      { line: 'POST /api/v1/workspaces', body: '{"name":"a"}', type: 'application/json' },
+    ])
+  })
+
+  test('sends a streamed body in one piece, counts it, and reads lines', async () => {
+    const { client, asked } = await serving({
+      status: 200,
+      type: 'application/x-ndjson',
+      body: '{"line":1}\n{"line":2}\n',
+    })
+    const sent: number[] = []
+    async function* body() {
+      yield { text: 'a' }
+      yield { text: 'é' }
+    }
+    const request = { params: place, query: {}, body: body() }
+    const lines = client.stream(documents.ingestBatch, request as never, {
+      onSent: bytes => sent.push(bytes),
+    })
+    expect(await collect(lines)).toEqual([{ line: 1 }, { line: 2 }])
+    expect(asked[0]).toMatchObject({ body: '{"text":"a"}\n{"text":"é"}\n', type: 'application/x-ndjson' })
+    expect(sent).toEqual([27])
+  })
+
+  test('reads events', async () => {
+    const { client } = await serving({
+      status: 200,
+      type: 'text/event-stream',
+      body: 'id: 1\nevent: job\ndata: {"a":1}\n\n',
+    })
+    const events = client.events(jobs.events, { params: { workspaceId: 'w', jobId: 'j' } })
+    expect(await collect(events)).toEqual([{ id: '1', event: 'job', data: { a: 1 } }])
+  })
+
+  test('follows no redirect', async () => {
+    const { client, asked } = await serving({ status: 302, body: '', location: '/elsewhere' })
+    await expect(client.call(workspaces.list, { query: {} })).rejects.toMatchObject({ name: 'Unreachable' })
+    expect(asked).toHaveLength(1)
+  })
+
+  test('reports a runtime that does not answer', async () => {
+    const { client, server } = await serving({ status: 200, body: '' })
+    await new Promise(resolve => server.close(resolve))
+    await expect(client.call(workspaces.list, { query: {} })).rejects.toThrow(
+      /^no runtime answers at http:\/\/127\.0\.0\.1:\d+$/,
+    )
+  })
+})
