@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { listMcpServers } from '../../src/cli/find/mcp-server.ts'
-import { toolName } from '../../src/cli/find/tool.ts'
+import { toolFlagName } from '../../src/cli/find/tool.ts'
 import { findPendingReviews, pendingReviewLines } from '../../src/cli/mcp/pending-reviews.ts'
 import { agents } from '../../src/contract/agents.ts'
 
@@ -19,7 +19,7 @@ export default class AgentsTools extends WbCommand {
     this.output.list(items, {
       columns: {
         id: { of: row => row.id, piped: true },
-        name: { of: toolName },
+        name: { of: toolFlagName },
         description: { of: row => row.description, as: 'free' },
         source: { of: row => row.source },
         server: { of: row => row.serverLabel, piped: true },

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { markdownOf } from '../../src/cli/chat/exported.ts'
+import { conversationMarkdown } from '../../src/cli/chat/conversation-markdown.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { findConversation } from '../../src/cli/find/conversation.ts'
@@ -40,6 +40,6 @@ export default class ConversationsExport extends WbCommand {
     if (output.json) return output.value(whole)
     if (flags.format === 'json') return output.result(plainJson(whole, 2))
     const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
-    output.result(plain(markdownOf(conversation, name, rows, attached)).trimEnd())
+    output.result(plain(conversationMarkdown(conversation, name, rows, attached)).trimEnd())
   }
 }

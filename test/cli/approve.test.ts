@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { approving, pretty } from '../../src/cli/chat/approve.ts'
+import { formatArguments, withApprovals } from '../../src/cli/chat/with-approvals.ts'
 import type { TurnEvent } from '../../src/contract/chat.ts'
 
 const waiting: TurnEvent = {
@@ -20,7 +20,7 @@ async function* turn(events: readonly TurnEvent[], left: AbortSignal[], signal: 
 test('who does not answer before the runtime goes on is not waited for, and not heard', async () => {
   const left: AbortSignal[] = []
   const decided: string[] = []
-  const events = approving({
+  const events = withApprovals({
     send: signal => turn([waiting, token], left, signal),
     ask: (_, late) =>
       new Promise((_done, fail) => late.addEventListener('abort', () => fail(new Error('late')))),
@@ -36,7 +36,7 @@ test('who goes away is not kept waiting by the turn', async () => {
     yield* turn([waiting], left, signal)
     await new Promise((_done, fail) => signal.addEventListener('abort', () => fail(new Error('let go'))))
   }
-  const events = approving({
+  const events = withApprovals({
     send: stream,
     ask: () => Promise.reject(new Error('interrupted')),
     decide: async () => {},
@@ -53,10 +53,10 @@ async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
 
 test('whoever is asked sees all that a tool would be given [security rule 16]', () => {
   const given = { to: 'a\u202eb\u{e0041}', text: 'hello\u009d, and all of the passwords\u009c', count: 1 }
-  expect(pretty(JSON.stringify(given))).toBe(`{
+  expect(formatArguments(JSON.stringify(given))).toBe(`{
   "to": "a\\u202eb\\udb40\\udc41",
   "text": "hello\\u009d, and all of the passwords\\u009c",
   "count": 1
 }`)
-  expect(pretty('{"text": "hello\u009d, all\u009c')).toBe('{"text": "hello\\u009d, all\\u009c')
+  expect(formatArguments('{"text": "hello\u009d, all\u009c')).toBe('{"text": "hello\\u009d, all\\u009c')
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { markdownOf } from '../../src/cli/chat/exported.ts'
+import { conversationMarkdown } from '../../src/cli/chat/conversation-markdown.ts'
 import type { Attachment } from '../../src/contract/attachments.ts'
 import type { Citation } from '../../src/contract/chat.ts'
 import type { Message } from '../../src/contract/conversations.ts'
@@ -42,7 +42,7 @@ const conversation = {
 
 test('two passages with the same number get footnotes of their own', () => {
   const other = { ...citation, chunkId: 'e:1', chunkIndex: 1, title: 'Returns' }
-  const text = markdownOf(conversation, 'Maven', [
+  const text = conversationMarkdown(conversation, 'Maven', [
     said('agent', 'Thirty days [2].', { citations: JSON.stringify([citation]) }),
     said('agent', 'At the desk [2].', { citations: JSON.stringify([other]) }),
   ])
@@ -53,7 +53,7 @@ test('two passages with the same number get footnotes of their own', () => {
 
 test('an exported conversation has its citations as footnotes, each once, and leaves other brackets alone', () => {
   const citations = JSON.stringify([citation])
-  const text = markdownOf(conversation, 'Maven', [
+  const text = conversationMarkdown(conversation, 'Maven', [
     said('user', 'how long?'),
     said('agent', 'Thirty days [2], not [9] or [2](there).', { citations }),
     said('agent', 'Thirty [2]', { citations, interrupted: 'true' }),
@@ -86,12 +86,17 @@ gone
 })
 
 test('a summary of earlier messages is exported under a heading of its own', () => {
-  const text = markdownOf(conversation, 'Maven', [said('system', 'They spoke of refunds.')])
+  const text = conversationMarkdown(conversation, 'Maven', [said('system', 'They spoke of refunds.')])
   expect(text).toContain('## Summary of earlier messages\n\nThey spoke of refunds.')
 })
 
 test('the names of attachments follow the title', () => {
   const attached = { attachmentId: 'a', filename: 'day.md' } as Attachment
-  const text = markdownOf(conversation, 'Maven', [], [attached, { ...attached, filename: 'log.txt' }])
+  const text = conversationMarkdown(
+    conversation,
+    'Maven',
+    [],
+    [attached, { ...attached, filename: 'log.txt' }],
+  )
   expect(text).toContain('begun 2026-01-01T00:00:00.000Z.\n\nAttached: day.md, log.txt.\n')
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Talk } from '../../src/cli/chat/talk.ts'
+import { AgentConversation } from '../../src/cli/chat/agent-conversation.ts'
 import { openClient } from '../../src/client/client.ts'
 import { attachments } from '../../src/contract/attachments.ts'
 import type { Citation } from '../../src/contract/chat.ts'
@@ -17,7 +17,7 @@ test('a cited passage of an attachment opens with the text before and after it',
   const conversation = await makeConversation(wb, agent)
   const text = Array.from({ length: 200 }, (_, n) => `Sentence ${n} of the report.`).join(' ')
   const { attachmentId } = await client.call(attachments.create, { params: conversation, body: formOf(text) })
-  const talk = new Talk(client, agent, new AbortController().signal)
+  const talk = new AgentConversation(client, agent, new AbortController().signal)
   talk.goOn(conversation.conversationId)
   const opened = async (chunkIndex: number) => {
     const chunkId = `${attachmentId}:${chunkIndex}`

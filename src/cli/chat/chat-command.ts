@@ -14,17 +14,17 @@ import { asciiTerminal } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { unquotePath } from '../terminal/unquote-path.ts'
-import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
-import { approving, askApproval } from './approve.ts'
-import { attachedFile } from './attached-file.ts'
+import { AgentConversation } from './agent-conversation.ts'
 import { finishNote } from './finish-note.ts'
 import { readImage, readImages } from './images.ts'
-import type { About, AskOptions, ChatInterfaces, ChatOptions } from './interface.ts'
-import { withWays } from './no-model.ts'
-import type { Say } from './port.ts'
-import { speaker } from './speaker.ts'
-import { Talk } from './talk.ts'
-import { isOfServer, toolName } from './tool-name.ts'
+import type { AskOptions, ChatAbout, ChatInterfaces, ChatOptions } from './interface.ts'
+import { withModelSetup } from './no-model.ts'
+import type { OutgoingMessage } from './port.ts'
+import { errorOfEvent, failedAnswer, printAnswer, unfinishedAnswer } from './print-answer.ts'
+import { readAttachment } from './read-attachment.ts'
+import { resolveAgent } from './resolve-agent.ts'
+import { isMcpTool, toolName } from './tool-name.ts'
+import { askApproval, withApprovals } from './with-approvals.ts'
 
 export const chatFlags = {
   conversation: Flags.string({ summary: 'go on with this one, by title or ID', helpValue: 'TITLE' }),
@@ -50,13 +50,13 @@ interface Wanted {
 
 interface Meeting {
   readonly agent: Agent
-  readonly talk: Talk
+  readonly talk: AgentConversation
   readonly conversation: { readonly id: string; readonly name: string } | undefined
 }
 
-/** A command that speaks with an agent. */
+/** A command that sends questions to an agent. */
 export abstract class ChatCommand extends WbCommand {
-  /** Chat in a terminal; elsewhere answer the one question that was typed or comes in. */
+  /** Opens a chat in a terminal. Without a terminal, answers one question from the arguments or stdin. */
   protected async chat(
     wanted: Wanted,
     isReadOut: boolean,
@@ -71,23 +71,23 @@ export abstract class ChatCommand extends WbCommand {
     if (conversationId) this.output.note(`  ${this.commandName} --conversation ${conversationId}`)
   }
 
-  /** One question and its answer. */
+  /** Answers one question. */
   protected async answer(wanted: Wanted, fronts: () => Promise<ChatInterfaces>): Promise<void> {
     const images = await readImages(wanted.images ?? [], this.io.cwd)
     const question = await this.questionOf(wanted.question)
-    const say: Say = { content: question, ...(images.length > 0 && { images }) }
-    const files = await Promise.all((wanted.attach ?? []).map(path => attachedFile(path, this.io.cwd)))
+    const say: OutgoingMessage = { content: question, ...(images.length > 0 && { images }) }
+    const files = await Promise.all((wanted.attach ?? []).map(path => readAttachment(path, this.io.cwd)))
     const meeting = await this.waitFor('looking', this.meet(wanted))
     if (files.length > 0) await this.waitFor('attaching', meeting.talk.attachFiles(files))
     const { output } = this
     if (!wanted.flags.stream || output.json) {
       const told = wanted.flags.stream ? this.tellEvents(meeting, say) : this.tellWhole(meeting, say)
       return told.catch(error => {
-        throw withWays(error, meeting.agent.name)
+        throw withModelSetup(error, meeting.agent.name)
       })
     }
     if (output.interactive && !isCi(this.io.env)) return this.show(meeting, say, fronts)
-    await answerAsText({
+    await printAnswer({
       question,
       events: this.turn(meeting, say),
       find: () => meeting.talk.find(question),
@@ -98,8 +98,12 @@ export abstract class ChatCommand extends WbCommand {
     })
   }
 
-  /** In a terminal: the answer as a chat shows it. */
-  private async show(meeting: Meeting, say: Say, fronts: () => Promise<ChatInterfaces>): Promise<void> {
+  /** Shows one answer in a terminal, as a chat does. */
+  private async show(
+    meeting: Meeting,
+    say: OutgoingMessage,
+    fronts: () => Promise<ChatInterfaces>,
+  ): Promise<void> {
     const { talk } = meeting
     const options = await this.options(meeting, say.content)
     const port: AskOptions['port'] = {
@@ -116,10 +120,10 @@ export abstract class ChatCommand extends WbCommand {
     await askInTerminal({ ...options, port, write })
   }
 
-  /** A question and its answer; about tools that must ask, the person is asked who is there. */
-  private turn({ agent, talk }: Meeting, say: Say): AsyncGenerator<TurnEvent> {
+  /** Sends a question. In a terminal, asks the user about tool calls that need an approval. */
+  private turn({ agent, talk }: Meeting, say: OutgoingMessage): AsyncGenerator<TurnEvent> {
     if (!this.canAsk) return talk.sendUnasked(say, this.signal)
-    return approving({
+    return withApprovals({
       send: leaving => talk.sendAttended(say, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
         const { servers } = await this.about(agent)
@@ -131,7 +135,7 @@ export abstract class ChatCommand extends WbCommand {
     })
   }
 
-  private async tellWhole({ talk }: Meeting, say: Say): Promise<void> {
+  private async tellWhole({ talk }: Meeting, say: OutgoingMessage): Promise<void> {
     const pair = await this.waitFor('waiting for the answer', talk.sendWhole(say))
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
@@ -140,14 +144,14 @@ export abstract class ChatCommand extends WbCommand {
     if (early) this.output.note(`  ${early}`)
   }
 
-  private async tellEvents({ talk }: Meeting, say: Say): Promise<void> {
+  private async tellEvents({ talk }: Meeting, say: OutgoingMessage): Promise<void> {
     for await (const event of talk.sendUnasked(say, this.signal)) {
       this.output.line(event)
       if (event.event === 'done') return
       if (event.event === 'error') throw failedAnswer(event.data)
-      if (event.event === 'stream-error') throw errorOf(event.data)
+      if (event.event === 'stream-error') throw errorOfEvent(event.data)
     }
-    throw endless(this.signal)
+    throw unfinishedAnswer(this.signal)
   }
 
   private get isScreen(): boolean {
@@ -163,22 +167,22 @@ export abstract class ChatCommand extends WbCommand {
     return text
   }
 
-  /** Whom one speaks with, and in which conversation. */
+  /** Resolves the agent and the conversation. */
   private async meet({ agent: wanted, flags }: Wanted): Promise<Meeting> {
     const { resolveContext, client, signal, output } = this
     if (flags.conversation !== undefined) {
       const found = await findConversation(resolveContext, flags.conversation)
-      const { agent } = await speaker(resolveContext, found.agentId)
-      const talk = new Talk(client, agent, signal)
+      const { agent } = await resolveAgent(resolveContext, found.agentId)
+      const talk = new AgentConversation(client, agent, signal)
       talk.goOn(found.conversationId)
       return { agent, talk, conversation: { id: found.conversationId, name: conversationName(found) } }
     }
-    const { agent, isAssumed } = await speaker(resolveContext, wanted)
+    const { agent, isAssumed } = await resolveAgent(resolveContext, wanted)
     if (isAssumed)
       this.progress.above(() =>
         output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
       )
-    const talk = new Talk(client, agent, signal)
+    const talk = new AgentConversation(client, agent, signal)
     const newest = flags.continue ? await talk.newest() : undefined
     if (!newest) return { agent, talk, conversation: undefined }
     talk.goOn(newest.conversationId)
@@ -195,7 +199,7 @@ export abstract class ChatCommand extends WbCommand {
         copy: clipboardOr(io, write),
         save: (path, text) => saveNew(resolve(io.cwd, path), path, text),
         readImage: path => readImage(unquotePath(io.env, path), io.cwd),
-        readFile: path => attachedFile(unquotePath(io.env, path), io.cwd),
+        readFile: path => readAttachment(unquotePath(io.env, path), io.cwd),
       },
       clock: io.clock,
       terminal: { stdin: io.stdin, stdout },
@@ -208,12 +212,12 @@ export abstract class ChatCommand extends WbCommand {
     }
   }
 
-  private async about(agent: Agent): Promise<About> {
+  private async about(agent: Agent): Promise<ChatAbout> {
     const { name, workspaceId, knowledgeBaseIds, toolIds } = agent
     const { client } = this
     const [bases, servers] = await Promise.all([
       knowledgeBaseIds.length === 0 ? [] : listKnowledgeBases(client, workspaceId),
-      toolIds.some(isOfServer) ? listMcpServers(client, workspaceId) : [],
+      toolIds.some(isMcpTool) ? listMcpServers(client, workspaceId) : [],
     ])
     const used = bases.filter(({ knowledgeBaseId }) => knowledgeBaseIds.includes(knowledgeBaseId))
     return {

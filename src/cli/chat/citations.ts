@@ -4,7 +4,7 @@ import { isId } from '../id.ts'
 import type { Passage } from '../passages/find-passages.ts'
 import { documentName } from '../shown/resources.ts'
 
-/** What an answer cites; what is no list of citations is none. */
+/** Returns the citations of an answer; none if its metadata is not a list of citations. */
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
   try {
     const listed: unknown = JSON.parse(metadata.citations ?? '[]')
@@ -14,7 +14,7 @@ export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly C
   }
 }
 
-/** Citations of earlier versions lack the field. */
+/** Field that citations of earlier versions lack. */
 function withAttachment(citation: object): object {
   return { attachmentId: null, ...citation }
 }
@@ -24,7 +24,7 @@ const isTextOrNull = (value: unknown) => value === null || isText(value)
 const isIdOrNull = (value: unknown) => value === null || (isText(value) && isId(String(value)))
 const isCountOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
 
-/** Metadata is text that no schema of a route has seen. */
+/** Metadata is not validated by the schema of a route. */
 const fields: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
   number: value => Number.isSafeInteger(value) && Number(value) > 0,
   knowledgeBaseId: isIdOrNull,
@@ -42,13 +42,16 @@ function isCitation(one: unknown): one is Citation {
   return Object.entries(fields).every(([name, isSound]) => isSound(given[name]))
 }
 
-/** What can be opened after a further answer: a number stays a passage's through a conversation. */
-export function citedBy(before: readonly Citation[], now: readonly Citation[]): readonly Citation[] {
+/** Adds the citations of another answer. In a conversation, a number always cites the same passage. */
+export function accumulateCitations(
+  before: readonly Citation[],
+  now: readonly Citation[],
+): readonly Citation[] {
   const others = before.filter(one => !now.some(({ number }) => number === one.number))
   return [...others, ...now].sort((a, b) => a.number - b.number)
 }
 
-/** A passage that a search found, as an answer would cite it. */
+/** Returns a passage of a search as a citation. */
 export function citationOf(passage: Passage): Citation {
   const { number, knowledgeBaseId, documentId, id, chunkIndex, document } = passage
   const title = document ? documentName(document) : null

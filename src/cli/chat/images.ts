@@ -50,7 +50,7 @@ async function readBytes(path: string, cwd: string): Promise<Buffer> {
   }
 }
 
-/** Returns the line that stands for an image by the name of its file. */
+/** Returns the line that represents an image, with the name of its file. */
 export function namedImageLine({ name }: NamedImage): string {
   return `[image: ${plainLine(name)}]`
 }

@@ -9,14 +9,14 @@ export interface Machine {
   readonly copy: ((text: string) => Promise<CopiedBy>) | undefined
   /** Writes a new file. @throws UsageError  the file exists already */
   save(path: string, text: string): Promise<void>
-  /** Reads an image. @throws UsageError  it cannot be read, or is no image that models read */
+  /** Reads an image. @throws UsageError  the file cannot be read, or is not an image of a supported format */
   readImage(path: string): Promise<NamedImage>
   /** Reads a file to attach. @throws UsageError  it cannot be read, or is too large */
   readFile(path: string): Promise<File>
 }
 
 /** The agent of a chat. */
-export interface About {
+export interface ChatAbout {
   readonly agent: string
   /** Names of its knowledge bases; empty for all of the workspace. */
   readonly knowledgeBases: readonly string[]
@@ -29,7 +29,7 @@ export interface ChatOptions {
   readonly machine: Machine
   readonly clock: Clock
   readonly terminal: Pick<Io, 'stdin' | 'stdout'>
-  readonly about: About
+  readonly about: ChatAbout
   readonly hasColors: boolean
   /** The conversation to continue. */
   readonly conversation: { readonly id: string; readonly name: string } | undefined

@@ -23,18 +23,18 @@ export function modelSetupLines(agent: string): string[] {
   ]
 }
 
-/** Stands over passages that answer in place of a model. */
-export const foundNotWritten = 'found, not written by a model:'
+/** Heading of passages that are shown instead of an answer. */
+export const passagesHeading = 'found, not written by a model:'
 
-/** Codes of a runtime that has no model for an agent. */
-export const withoutModel: readonly string[] = ['chat_disabled', 'llm_credential_missing']
+/** Error codes of a runtime without a model for the agent. */
+export const noModelCodes: readonly string[] = ['chat_disabled', 'llm_credential_missing']
 
 export function lacksModel(error: unknown): error is WbError {
-  return error instanceof WbError && withoutModel.includes(error.code)
+  return error instanceof WbError && noModelCodes.includes(error.code)
 }
 
-/** Where no passages stand in for an answer, the error says what a person may do. */
-export function withWays(error: unknown, agent: string): unknown {
+/** Adds the steps to set up a model to an error, if the agent has none. */
+export function withModelSetup(error: unknown, agent: string): unknown {
   if (!lacksModel(error)) return error
   return new WbError(error.code, error.message, {
     ...error.facts,

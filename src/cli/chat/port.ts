@@ -10,7 +10,7 @@ export interface NamedImage extends ImageInput {
 }
 
 /** A message to an agent. */
-export interface Say {
+export interface OutgoingMessage {
   readonly content: string
   readonly images?: readonly NamedImage[]
   /** Model for this message; the agent's own if absent. */
@@ -38,7 +38,7 @@ export const usedPassagesMax = 6
 /** A conversation at a runtime. All methods throw `WbError` and `Unreachable`, like the client. */
 export interface ChatPort {
   /** Sends a message, and returns the events of its turn. The first message begins the conversation. */
-  send(say: Say, signal: AbortSignal): AsyncIterable<TurnEvent>
+  send(say: OutgoingMessage, signal: AbortSignal): AsyncIterable<TurnEvent>
   /** Returns the events of the last detached turn from its first one. @throws WbError not_found */
   attach(signal: AbortSignal): AsyncIterable<TurnEvent>
   /** Stops the running turn, if closing its connection does not. */
@@ -59,7 +59,7 @@ export interface ChatPort {
   usedPassages(answer: Message): Promise<readonly Citation[]>
   /** Returns titles of documents that the agent answers from, at most `max`, from different knowledge bases first. */
   documentTitles(max: number): Promise<readonly string[]>
-  /** Attaches a file to the conversation, and begins one if there is none. */
+  /** Attaches a file to the conversation, and creates the conversation if necessary. */
   attachFile(file: File, signal: AbortSignal): Promise<Attachment>
   /** Returns the attachments of the conversation, the oldest first. */
   attachments(): Promise<readonly Attachment[]>

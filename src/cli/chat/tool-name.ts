@@ -3,8 +3,7 @@ import { lookUpName, type Names } from '../shown/tool-name.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
 /**
- * A tool as people know it: a tool of an MCP server by its own name and the server's. One whose server is not known
- * keeps its id.
+ * Returns the name of a tool for users: `search of issues` for a tool of an MCP server, or the ID if the server is unknown.
  *
  * @param servers  names of MCP servers
  */
@@ -14,7 +13,7 @@ export function toolName(id: string, servers: Names): string {
   return revealed(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
 }
 
-/** Whether the tool is one of an MCP server. */
-export function isOfServer(id: string): boolean {
+/** Returns true for tools of MCP servers. */
+export function isMcpTool(id: string): boolean {
   return id.startsWith('mcp:')
 }

@@ -115,11 +115,11 @@ function turnedOn(meaning: ToolMatch): ToolMatch {
 function meaningOf(tool: AvailableTool): ToolMatch {
   const { id } = tool
   const alias = ofServer(id)?.tool ?? id.replace(namespaced, '')
-  return { id, name: toolName(tool), alias, isServer: false, toolIds: [id] }
+  return { id, name: toolFlagName(tool), alias, isServer: false, toolIds: [id] }
 }
 
 /** Returns the name of a tool for `--tool`. */
-export function toolName({ id, serverId, serverLabel }: AvailableTool): string {
+export function toolFlagName({ id, serverId, serverLabel }: AvailableTool): string {
   const servers = serverId !== undefined && serverLabel !== undefined ? { [serverId]: serverLabel } : {}
   return formatToolName(id, servers)
 }

@@ -8,7 +8,7 @@ import { spinnerAt } from '../parts/spinner.ts'
 import { greetingLines, isEmptyChat } from './greeting.ts'
 import { answerLines, runningToolLines } from './transcript.ts'
 import { withHeading } from './turn.ts'
-import type { State, Turn } from './types.ts'
+import type { ChatState, Turn } from './types.ts'
 
 const QUEUED_MAX = 3
 
@@ -16,7 +16,7 @@ const QUEUED_MAX = 3
  * Returns the lines above the composer: the block of the answer that is not finished, running tools, notices, and
  * queued messages. An empty chat greets instead.
  */
-export function activityLines(state: State, highlight?: Highlight): Line[] {
+export function activityLines(state: ChatState, highlight?: Highlight): Line[] {
   return [
     ...(isEmptyChat(state) ? greetingLines(state) : []),
     ...turnLines(state, highlight),
@@ -27,7 +27,7 @@ export function activityLines(state: State, highlight?: Highlight): Line[] {
   ]
 }
 
-function turnLines(state: State, highlight: Highlight | undefined): Line[] {
+function turnLines(state: ChatState, highlight: Highlight | undefined): Line[] {
   const { turn, nowMs, size, about } = state
   if (!turn) return []
   const look = { columns: size.columns, agent: about.agent, highlight }
@@ -42,25 +42,25 @@ function turnLines(state: State, highlight: Highlight | undefined): Line[] {
   return [...open, ...running, ...waiting(state, turn)]
 }
 
-function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line[] {
+function waitingLines({ nowMs, about }: ChatState, { sinceMs, thought }: Turn): Line[] {
   const seconds = Math.floor((nowMs - sinceMs) / 1_000)
   const since = seconds > 0 ? `  ${seconds} s` : ''
   const doing = thought ? 'thinking' : 'working'
   return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is ${doing}${since}`, 'dim')]]
 }
 
-function reconnectingLines({ nowMs }: State): Line[] {
+function reconnectingLines({ nowMs }: ChatState): Line[] {
   return [[], [span(`  ${spinnerAt(nowMs)} reconnecting…`, 'dim')]]
 }
 
 const indents = { first: [span('  ')], rest: [span('  ')] }
 
-function fileTaskLines({ fileTask, nowMs, size }: State): Line[] {
+function fileTaskLines({ fileTask, nowMs, size }: ChatState): Line[] {
   if (fileTask === undefined) return []
   return [[], ...wrap([span(`${spinnerAt(nowMs)} ${fileTask}…`, 'dim')], size.columns, indents)]
 }
 
-function noticeLines({ notice, outage, size, nowMs }: State): Line[] {
+function noticeLines({ notice, outage, size, nowMs }: ChatState): Line[] {
   const lines = notice === '' ? [] : wrap([span(notice, 'dim')], size.columns, indents)
   if (!outage) return lines.length === 0 ? [] : [[], ...lines]
   const message = outage.waiting ? '; your message is kept, and sent when it is back' : ''
@@ -68,7 +68,7 @@ function noticeLines({ notice, outage, size, nowMs }: State): Line[] {
   return [[], ...wrap([span(text, 'warning')], size.columns, indents), ...lines]
 }
 
-function queueLines({ queue, size }: State): Line[] {
+function queueLines({ queue, size }: ChatState): Line[] {
   if (queue.length === 0) return []
   const lines = queue
     .slice(0, QUEUED_MAX)
@@ -80,7 +80,7 @@ function queueLines({ queue, size }: State): Line[] {
 }
 
 /** Images that are sent with the next question. */
-function imageLines({ images, size }: State): Line[] {
+function imageLines({ images, size }: ChatState): Line[] {
   if (images.length === 0) return []
   return [[], ...wrap([span(images.map(namedImageLine).join(' '), 'accent')], size.columns, indents)]
 }

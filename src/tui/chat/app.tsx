@@ -10,7 +10,7 @@ import { LiveRegion } from './live-region.tsx'
 import { PanelScreen } from './panel-screen.tsx'
 import { Sources } from './sources.tsx'
 import { type Look, printedLines } from './transcript.ts'
-import type { Printed, State } from './types.ts'
+import type { ChatState, Printed } from './types.ts'
 
 /** A part of the conversation that does not change any more. */
 export interface TranscriptItem {
@@ -20,7 +20,7 @@ export interface TranscriptItem {
 }
 
 export interface AppProps {
-  readonly state: State
+  readonly state: ChatState
   readonly highlight: Highlight | undefined
   readonly paint: Paint
   readonly clock: Clock

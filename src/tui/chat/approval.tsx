@@ -1,17 +1,17 @@
-import { pretty } from '../../cli/chat/approve.ts'
+import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { Rows } from '../parts/rows.tsx'
 import { type Line, lineWidth, span, wrap, wrapExact } from '../parts/spans.ts'
 import { answers, DETAILS_KEY } from './approval-keys.ts'
-import type { Pending, State } from './types.ts'
+import type { ChatState, Pending } from './types.ts'
 
 const ARGUMENT_LINES = 6
 
 /** Returns the lines of a question about a tool call: its arguments, the keys, and the time that is left. */
-export function approvalLines({ size, about, nowMs }: State, { call, expiresMs }: Pending): Line[] {
+export function approvalLines({ size, about, nowMs }: ChatState, { call, expiresMs }: Pending): Line[] {
   const width = Math.max(8, Math.min(100, size.columns - 4))
   const left = Math.max(0, Math.ceil((expiresMs - nowMs) / 1_000))
-  const passed = pretty(call.arguments)
+  const passed = formatArguments(call.arguments)
     .split('\n')
     .flatMap(line => wrapExact([span(plainLine(line) === '' ? '' : line, 'code')], width - 2))
   const rest = passed.length - ARGUMENT_LINES + 1
@@ -34,6 +34,6 @@ export function approvalLines({ size, about, nowMs }: State, { call, expiresMs }
 }
 
 /** Asks whether a tool may run, in place of the composer. */
-export function Approval({ lines }: { lines: readonly Line[] }) {
+export function ApprovalPrompt({ lines }: { lines: readonly Line[] }) {
   return <Rows lines={lines} />
 }

@@ -1,11 +1,11 @@
-import { endless, errorOf, failedAnswer } from '../../cli/chat/answer.ts'
 import type { AskOptions } from '../../cli/chat/interface.ts'
 import { lacksModel, noModelLines } from '../../cli/chat/no-model.ts'
+import { errorOfEvent, failedAnswer, unfinishedAnswer } from '../../cli/chat/print-answer.ts'
 import type { Highlight } from '../markdown/render.ts'
 import { paintFor } from '../parts/paint.ts'
 import { start, step } from './state.ts'
 import { printedLines } from './transcript.ts'
-import type { Event, Printed } from './types.ts'
+import type { ChatEvent, Printed } from './types.ts'
 import { usedBy } from './used-passages.ts'
 
 /**
@@ -25,7 +25,7 @@ export async function askInTerminal(options: AskOptions): Promise<void> {
     for (const line of printedLines(printed, { columns, agent: about.agent, highlight }))
       write(`${paint(line)}\n`)
   }
-  const dispatch = (event: Event) => {
+  const dispatch = (event: ChatEvent) => {
     const [next, effects] = step(state, event)
     state = next
     for (const effect of effects)
@@ -34,15 +34,15 @@ export async function askInTerminal(options: AskOptions): Promise<void> {
   dispatch({ type: 'submitted', text: question.replace(/^\//, '//') })
   try {
     for await (const event of port.send({ content: question }, signal)) {
-      if (event.event === 'stream-error') throw errorOf(event.data)
+      if (event.event === 'stream-error') throw errorOfEvent(event.data)
       if (event.event === 'error') throw failedAnswer(event.data)
       dispatch({ type: 'turn', event, used: await usedBy(event, port) })
     }
-    if (state.turn) throw endless(signal)
+    if (state.turn) throw unfinishedAnswer(signal)
   } catch (error) {
     if (signal.aborted) {
       dispatch({ type: 'cancel' })
-      throw endless(signal)
+      throw unfinishedAnswer(signal)
     }
     if (!lacksModel(error)) throw error
     for (const text of noModelLines(error.message, [error.hint])) show({ kind: 'note', text, tone: 'dim' })

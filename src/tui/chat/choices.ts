@@ -3,7 +3,7 @@ import { UsageError } from '../../cli/errors.ts'
 import { nearestMatch } from '../../cli/terminal/nearest.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
-import type { ChoicePanel, Named, Purpose, State } from './types.ts'
+import type { ChatState, ChoicePanel, Named, Purpose } from './types.ts'
 
 const titles: Record<Purpose, string> = {
   model: 'Models',
@@ -20,7 +20,7 @@ const all = 'all'
 export async function choicesOf(
   port: ChatPort,
   purpose: Purpose,
-  state: State,
+  state: ChatState,
   search = '',
 ): Promise<ChoicePanel> {
   const items = await itemsOf(port, purpose, state, search)
@@ -37,7 +37,7 @@ export async function choicesOf(
 async function itemsOf(
   port: ChatPort,
   purpose: Purpose,
-  { llmServiceId, last }: State,
+  { llmServiceId, last }: ChatState,
   search: string,
 ): Promise<readonly Choice[]> {
   if (purpose === 'kb') return port.knowledgeBases()

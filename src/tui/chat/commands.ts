@@ -1,11 +1,11 @@
 import { basename } from 'node:path'
-import { pretty } from '../../cli/chat/approve.ts'
+import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { counted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
 import { fileNotice, note, outageNotice, print, send, stop, unqueued, waitNotice } from './turn.ts'
-import type { Effect, Named, Question, State, Step } from './types.ts'
+import type { ChatEffect, ChatState, ChatStep, Named, Question } from './types.ts'
 
 interface Command {
   readonly name: string
@@ -13,7 +13,7 @@ interface Command {
   readonly does: string
   /** The command can run during an answer. */
   readonly anytime?: true
-  run(state: State, rest: string): Step
+  run(state: ChatState, rest: string): ChatStep
 }
 
 /** Commands of a chat, in the order of `/help`. */
@@ -92,7 +92,7 @@ export function isCommand(line: string): boolean {
 }
 
 /** Runs a command. A line that cannot run now stays in the composer. */
-export function runCommand(state: State, line: string): Step {
+export function runCommand(state: ChatState, line: string): ChatStep {
   const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/.exec(line.trim()) ?? []
   const fitting = commands.filter(command => command.name.startsWith(name))
   const command =
@@ -118,11 +118,11 @@ export function runCommand(state: State, line: string): Step {
   return command.run(state, rest)
 }
 
-function chooseFrom(state: State, of: Named, typed: string): Step {
+function chooseFrom(state: ChatState, of: Named, typed: string): ChatStep {
   return [state, [typed === '' ? { type: 'openChoices', purpose: of } : { type: 'choose', of, typed }]]
 }
 
-function chooseTemperature(state: State, typed: string): Step {
+function chooseTemperature(state: ChatState, typed: string): ChatStep {
   if (typed === '')
     return withNotice({ ...state, temperature: undefined }, 'answers use the temperature of the service')
   const temperature = Number(typed.replace(',', '.'))
@@ -131,7 +131,7 @@ function chooseTemperature(state: State, typed: string): Step {
   return withNotice({ ...state, temperature }, `answers use temperature ${temperature} from now on`)
 }
 
-function image(state: State, path: string): Step {
+function image(state: ChatState, path: string): ChatStep {
   if (path !== '')
     return [{ ...state, fileTask: `reading ${plainLine(basename(path))}` }, [{ type: 'readImage', path }]]
   const { length } = state.images
@@ -139,18 +139,18 @@ function image(state: State, path: string): Step {
   return withNotice({ ...state, images: [] }, `removed ${counted(length, 'image')}`)
 }
 
-function attach(state: State, path: string): Step {
+function attach(state: ChatState, path: string): ChatStep {
   if (state.outage) return withNotice(state, outageNotice)
   if (path === '') return [state, [{ type: 'openAttachments' }]]
   return [{ ...state, fileTask: `attaching ${plainLine(basename(path))}` }, [{ type: 'attachFile', path }]]
 }
 
-function withNotice(state: State, notice: string): Step {
+function withNotice(state: ChatState, notice: string): ChatStep {
   return [{ ...state, notice }, []]
 }
 
 /** Starts another conversation. */
-export function startOver(state: State): Step {
+export function startOver(state: ChatState): ChatStep {
   const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
   return [
@@ -160,7 +160,7 @@ export function startOver(state: State): Step {
 }
 
 /** Opens the source with a number. */
-export function open(state: State, number: string): Step {
+export function open(state: ChatState, number: string): ChatStep {
   const { citations, texts } = state.last
   if (citations.length === 0) return withNotice(state, 'this conversation has no sources yet')
   const wanted =
@@ -171,7 +171,7 @@ export function open(state: State, number: string): Step {
   return [state, [{ type: 'openPassage', citation, known: texts[citation.chunkId] }]]
 }
 
-function expand(state: State, number: string): Step {
+function expand(state: ChatState, number: string): ChatStep {
   const run = number === '' ? state.runs.at(-1) : state.runs.find(one => String(one.number) === number)
   if (!run)
     return withNotice(
@@ -182,11 +182,11 @@ function expand(state: State, number: string): Step {
   const text = [
     'arguments',
     '',
-    pretty(call.arguments),
+    formatArguments(call.arguments),
     '',
     'result',
     '',
-    pretty(result?.content ?? ''),
+    formatArguments(result?.content ?? ''),
   ].join('\n')
   return [
     {
@@ -198,14 +198,14 @@ function expand(state: State, number: string): Step {
 }
 
 /** Shows the reasoning of the current or the last turn. */
-function showThoughts(state: State): Step {
+function showThoughts(state: ChatState): ChatStep {
   const text = [state.last.thoughts, state.turn?.thought?.text ?? ''].filter(Boolean).join('\n\n')
   if (text === '') return withNotice(state, 'the model showed no reasoning')
   const page = { text, format: 'plain' } as const
   return [{ ...state, panel: { kind: 'text', title: 'Reasoning', page, top: 0 } }, []]
 }
 
-function copy(state: State, number: string): Step {
+function copy(state: ChatState, number: string): ChatStep {
   const { answer } = state.last
   if (answer === '') return withNotice(state, 'there is no answer to copy')
   if (number === '') return [state, [{ type: 'copy', text: answer, what: 'the answer' }]]
@@ -221,7 +221,7 @@ function copy(state: State, number: string): Step {
   return [state, [{ type: 'copy', text: code, what: `code ${number}` }]]
 }
 
-function retry(state: State): Step {
+function retry(state: ChatState): ChatStep {
   const { question } = state.last
   if (!question) return withNotice(state, 'nothing was asked yet')
   const { llmServiceId, temperature } = state
@@ -240,13 +240,13 @@ function retry(state: State): Step {
   )
 }
 
-function edit(state: State): Step {
+function edit(state: ChatState): ChatStep {
   const { question } = state.last
   return question ? editQuestion(state, question) : withNotice(state, 'nothing was asked yet')
 }
 
 /** Puts a question of the conversation into the input field. The next message replaces it and all that follow. */
-export function editQuestion(state: State, question: Question): Step {
+export function editQuestion(state: ChatState, question: Question): ChatStep {
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
   const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
   const lost = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
@@ -262,46 +262,46 @@ export function editQuestion(state: State, question: Question): Step {
   ]
 }
 
-function branch(state: State): Step {
+function branch(state: ChatState): ChatStep {
   if (!state.last.question) return withNotice(state, 'nothing was asked yet')
   return [state, [{ type: 'openChoices', purpose: 'questions' }]]
 }
 
 /** Returns the images of the next question after an edit is cancelled, without those of the edited question. */
-function imagesAfterEdit({ input, images, last }: State): State['images'] {
+function imagesAfterEdit({ input, images, last }: ChatState): ChatState['images'] {
   return input.replaces === undefined ? images : withoutImagesOf(last.question, images)
 }
 
-function withoutImagesOf(question: Question | undefined, images: State['images']): State['images'] {
+function withoutImagesOf(question: Question | undefined, images: ChatState['images']): ChatState['images'] {
   return images.filter(image => !question?.images?.includes(image))
 }
 
-function versions(state: State, number: string): Step {
+function versions(state: ChatState, number: string): ChatStep {
   if (state.last.question?.messageId === undefined) return withNotice(state, 'nothing was asked yet')
   if (number === '') return [state, [{ type: 'openChoices', purpose: 'versions' }]]
   if (!/^\d+$/.test(number)) return withNotice(state, '/versions takes a number')
   return [state, [{ type: 'useVersion', version: Number(number) }]]
 }
 
-function rename(state: State, title: string): Step {
+function rename(state: ChatState, title: string): ChatStep {
   if (title === '') return withNotice(state, '/rename takes a title')
   if (!state.last.question) return withNotice(state, 'nothing was asked yet')
   return [state, [{ type: 'rename', title }]]
 }
 
 /** Leaves, and stops an answer that is coming. */
-export function quit(state: State): Step {
+export function quit(state: ChatState): ChatStep {
   return [state, [...(state.turn ? [{ type: 'abort' } as const] : []), { type: 'leave' }]]
 }
 
 const leaveNotice = 'ctrl+c again leaves'
 
 /** Handles Ctrl-C: stops current work, else clears the composer. Pressed again, it leaves. */
-export function cancel(state: State): Step {
+export function cancel(state: ChatState): ChatStep {
   const { turn, fileTask, outage, input, isLeaving } = state
   if (turn) return stop({ ...state, isLeaving: true, notice: leaveNotice }, turn)
   if (isLeaving) return [state, [...leaving(state)]]
-  const armed: State = { ...state, isLeaving: true, notice: leaveNotice }
+  const armed: ChatState = { ...state, isLeaving: true, notice: leaveNotice }
   if (fileTask)
     return [{ ...armed, fileTask: undefined }, [{ type: 'stopFileTask' }, note(`stopped ${fileTask}`)]]
   if (outage?.waiting) {
@@ -321,12 +321,12 @@ export function cancel(state: State): Step {
   ]
 }
 
-function leaving({ outage }: State): Effect[] {
+function leaving({ outage }: ChatState): ChatEffect[] {
   return [...(outage ? [{ type: 'stopWaiting' } as const] : []), { type: 'leave' }]
 }
 
 /** Returns the composer with the message that waits for the runtime. */
-function takenBack({ outage, input, images }: State): Pick<State, 'input' | 'images'> {
+function takenBack({ outage, input, images }: ChatState): Pick<ChatState, 'input' | 'images'> {
   const isFree = contentOf(input.editor) === ''
   return {
     input: isFree && outage?.waiting ? { ...input, editor: editorOf(outage.waiting.content) } : input,

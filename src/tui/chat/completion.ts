@@ -1,7 +1,7 @@
 import { editorOf } from '../parts/editor.ts'
 import { commands } from './commands.ts'
 import { andThen } from './turn.ts'
-import type { Input, Named, State, Step } from './types.ts'
+import type { ChatState, ChatStep, Input, Named } from './types.ts'
 
 /** Completions of the end of the text. */
 interface Offer {
@@ -15,7 +15,7 @@ interface Offer {
 const nothing: Offer = { before: '', words: [], after: '' }
 
 /** Returns the words that complete a command or its argument. */
-export function offered({ input, names }: Pick<State, 'input' | 'names'>): Offer {
+export function offered({ input, names }: Pick<ChatState, 'input' | 'names'>): Offer {
   const { text, cursor } = input.editor
   if (cursor !== text.length) return nothing
   if (/^\/[a-z]*$/.test(text)) {
@@ -37,7 +37,7 @@ function argumentOf(text: string): { of: Named; before: string; begun: string } 
 }
 
 /** Loads the names that complete a line, once. */
-export function loadNames(done: Step): Step {
+export function loadNames(done: ChatStep): ChatStep {
   return andThen(done, state => {
     const of = argumentOf(state.input.editor.text)?.of
     if (!of || state.names[of]) return [state, []]
@@ -46,7 +46,7 @@ export function loadNames(done: Step): Step {
 }
 
 /** Completes with the only word that fits, else with the next one. */
-export function complete(state: State, key: 'tab' | 'backTab'): Input {
+export function complete(state: ChatState, key: 'tab' | 'backTab'): Input {
   const { input } = state
   const { completion } = input
   const { before, words, after } = completion?.offer ?? offered(state)

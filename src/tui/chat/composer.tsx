@@ -1,10 +1,10 @@
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type FieldLayout, layoutField, TextField } from '../parts/text-field.tsx'
 import { isEmptyChat } from './greeting.ts'
-import type { State } from './types.ts'
+import type { ChatState } from './types.ts'
 
 /** Lays out the field for the next message. */
-export function layoutComposer(state: State, look: { isFramed: boolean; linesMax: number }): FieldLayout {
+export function layoutComposer(state: ChatState, look: { isFramed: boolean; linesMax: number }): FieldLayout {
   const { search, replaces, editor } = state.input
   const title = search
     ? `search: ${search.query}`

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { pause } from '../../base/pause.ts'
+import { citationSource } from '../../cli/chat/citation-source.ts'
 import type { Machine } from '../../cli/chat/interface.ts'
 import type { ChatPort } from '../../cli/chat/port.ts'
-import { sourceOf } from '../../cli/chat/sources.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { reportOf } from '../../cli/command/report.ts'
 import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
@@ -17,17 +17,17 @@ import { SUGGESTIONS, suggestedQuestions } from './greeting.ts'
 import { passagePanel } from './panel.ts'
 import { step } from './state.ts'
 import { questionOf } from './turn.ts'
-import type { Effect, Event, Failure, Panel, Printed, Resume, State } from './types.ts'
+import type { ChatEffect, ChatEvent, ChatFailure, ChatPanel, ChatState, Printed, Resume } from './types.ts'
 import { usedBy } from './used-passages.ts'
 
-export interface Parts {
+export interface ChatRunnerParts {
   readonly port: ChatPort
   readonly machine: Machine
   readonly clock: Clock
   /** Receives the parts of the conversation, in order. */
   onPrint(printed: Printed): void
   /** Called after each event. */
-  onChange(event: Event): void
+  onChange(event: ChatEvent): void
   onRedraw(): void
   onLeave(): void
 }
@@ -54,7 +54,7 @@ const TICK_MS = 100
 
 /** Runs a chat: applies events to its state, and does the work that follows from them. */
 export class Chat {
-  #state: State
+  #state: ChatState
   #reading: Reading | undefined
   /** Resolves when the runtime has stopped the turn. */
   #stopping: Promise<void> = Promise.resolve()
@@ -63,17 +63,17 @@ export class Chat {
   #isTicking = false
 
   constructor(
-    state: State,
-    private readonly parts: Parts,
+    state: ChatState,
+    private readonly parts: ChatRunnerParts,
   ) {
     this.#state = state
   }
 
-  get state(): State {
+  get state(): ChatState {
     return this.#state
   }
 
-  dispatch(event: Event): void {
+  dispatch(event: ChatEvent): void {
     const nowMs = this.parts.clock.now()
     const [timed] = step(this.#state, { type: 'tick', nowMs })
     const [state, effects] = step(timed, event)
@@ -123,7 +123,7 @@ export class Chat {
     })
   }
 
-  #run(effect: Effect): void {
+  #run(effect: ChatEffect): void {
     const { port, machine, onPrint } = this.parts
     switch (effect.type) {
       case 'print':
@@ -353,7 +353,7 @@ export class Chat {
     if (titles.length > 0) this.dispatch({ type: 'suggested', questions: suggestedQuestions(titles) })
   }
 
-  #open(panel: Panel): void {
+  #open(panel: ChatPanel): void {
     this.dispatch({ type: 'opened', panel })
   }
 
@@ -361,7 +361,7 @@ export class Chat {
     const { text, around } = await this.parts.port.passage(citation)
     const [before, after] = around
     const passage = text || known || 'this passage was deleted'
-    const title = `[${citation.number}] ${sourceOf(citation)}`
+    const title = `[${citation.number}] ${citationSource(citation)}`
     this.#open(passagePanel({ title, before, passage, after }, this.#state.size))
   }
 
@@ -433,7 +433,7 @@ function copiedNote(what: string, by: CopiedBy): string {
   return `asked the terminal to copy ${what}; ${condition}`
 }
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): ChatFailure {
   const { message, code = 'unexpected', next } = reportOf(error)
   return { kind: isUnavailable(error) ? 'unreachable' : 'refused', code, message, next }
 }

@@ -1,6 +1,6 @@
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
-import type { State } from './types.ts'
+import type { ChatState } from './types.ts'
 
 /** Number of questions that an empty chat suggests. */
 export const SUGGESTIONS = 3
@@ -17,12 +17,12 @@ export function suggestedQuestions(titles: readonly string[]): string[] {
 }
 
 /** Returns true if nothing was asked in the conversation. */
-export function isEmptyChat({ last, turn, outage }: Pick<State, 'last' | 'turn' | 'outage'>): boolean {
+export function isEmptyChat({ last, turn, outage }: Pick<ChatState, 'last' | 'turn' | 'outage'>): boolean {
   return last.question === undefined && !turn && !outage
 }
 
 /** Returns the lines of an empty chat: the agent, its knowledge bases, and suggested questions. */
-export function greetingLines({ about, suggestions, size }: State): Line[] {
+export function greetingLines({ about, suggestions, size }: ChatState): Line[] {
   const { columns } = size
   const indent = [span('  ')]
   const intro = [

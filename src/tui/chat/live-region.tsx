@@ -1,14 +1,14 @@
 import { Box, useCursor } from 'ink'
 import type { Highlight } from '../markdown/render.ts'
 import { Rows } from '../parts/rows.tsx'
-import { cutLine, type Line, lineWidth, type Span, span } from '../parts/spans.ts'
+import { cutLine, type Line, lineWidth, type StyledSpan, span } from '../parts/spans.ts'
 import type { FieldLayout } from '../parts/text-field.tsx'
 import { activityLines } from './activity.ts'
-import { Approval, approvalLines } from './approval.tsx'
+import { ApprovalPrompt, approvalLines } from './approval.tsx'
 import { offered } from './completion.ts'
 import { Composer, layoutComposer } from './composer.tsx'
 import { StatusBar } from './status-bar.tsx'
-import type { State } from './types.ts'
+import type { ChatState } from './types.ts'
 
 /** Screens that are narrower have no frame around the composer. */
 const FRAMED_COLUMNS_MIN = 24
@@ -32,7 +32,7 @@ export interface LiveLayout {
  * Lays out the live region. It is lower than the screen at any size: Ink clears the terminal and its scrollback if its
  * output is as high as the screen (https://github.com/vadimdemedes/ink/issues/990).
  */
-export function layoutLiveRegion(state: State, highlight?: Highlight): LiveLayout {
+export function layoutLiveRegion(state: ChatState, highlight?: Highlight): LiveLayout {
   const { columns, rows } = state.size
   const room = Math.max(1, rows - 1)
   const isFull = rows >= FULL_ROWS_MIN
@@ -65,14 +65,14 @@ export function layoutLiveRegion(state: State, highlight?: Highlight): LiveLayou
 }
 
 /** The part of the screen that changes, below what stays. */
-export function LiveRegion({ state, highlight }: { state: State; highlight: Highlight | undefined }) {
+export function LiveRegion({ state, highlight }: { state: ChatState; highlight: Highlight | undefined }) {
   const layout = layoutLiveRegion(state, highlight)
   const { setCursorPosition } = useCursor()
   setCursorPosition(layout.cursor)
   return (
     <Box flexDirection="column" width={state.size.columns}>
       <Rows lines={layout.activity} />
-      {layout.approval ? <Approval lines={layout.approval} /> : <Composer field={layout.composer} />}
+      {layout.approval ? <ApprovalPrompt lines={layout.approval} /> : <Composer field={layout.composer} />}
       {layout.completions ? (
         <Rows lines={[layout.completions]} />
       ) : (
@@ -84,11 +84,14 @@ export function LiveRegion({ state, highlight }: { state: State; highlight: High
 
 /** Returns words in a row, from the first one that lets the chosen word be seen. */
 function completionsLine(words: readonly string[], chosen: number | undefined, columns: number): Line {
-  const from = (first: number): Span[] => [
+  const from = (first: number): StyledSpan[] => [
     span(first > 0 ? '… ' : '  '),
     ...words
       .slice(first)
-      .flatMap((word, at): Span[] => [span(word, first + at === chosen ? 'inverse' : 'dim'), span('  ')]),
+      .flatMap((word, at): StyledSpan[] => [
+        span(word, first + at === chosen ? 'inverse' : 'dim'),
+        span('  '),
+      ]),
   ]
   const isSeen = (first: number) =>
     lineWidth(from(first).slice(0, 2 * ((chosen ?? 0) - first + 1) + 1)) < columns

@@ -5,10 +5,10 @@ import { Rows } from '../parts/rows.tsx'
 import { cutLine, type Line, span } from '../parts/spans.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import { pageLines, panelRoom } from './panel.ts'
-import type { ChoicePanel, Panel } from './types.ts'
+import type { ChatPanel, ChoicePanel } from './types.ts'
 
 interface PanelProps {
-  readonly panel: Panel
+  readonly panel: ChatPanel
   readonly size: Size
   readonly highlight: Highlight | undefined
 }
@@ -43,7 +43,7 @@ export function PanelScreen({ panel, size, highlight }: PanelProps) {
 }
 
 /** Returns the keys in the longest words that fit. */
-function keysOf(panel: Panel, width: number): string {
+function keysOf(panel: ChatPanel, width: number): string {
   const back = 'q goes back'
   const texts =
     panel.kind === 'text'

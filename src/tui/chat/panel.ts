@@ -4,7 +4,7 @@ import type { Key } from '../parts/keys.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import { editQuestion, startOver } from './commands.ts'
-import type { ChoicePanel, Page, Panel, State, Step } from './types.ts'
+import type { ChatPanel, ChatState, ChatStep, ChoicePanel, Page } from './types.ts'
 
 /** Rows of the screen that are not for the body: title, keys, two gaps, and the one that Ink needs. */
 const FRAME_ROWS = 5
@@ -35,7 +35,7 @@ const between = '\n\n* * *\n\n'
 export function passagePanel(
   { title, before, passage, after }: { title: string; before: string; passage: string; after: string },
   size: Size,
-): Panel {
+): ChatPanel {
   const text = [before, passage, after].filter(part => part !== '').join(between)
   const page = { text, format: 'markdown' } as const
   if (before === '') return { kind: 'text', title, page, top: 0 }
@@ -57,7 +57,7 @@ export function panelRoom({ rows }: Size): number {
 }
 
 /** Handles a key in a panel. */
-export function pressPanelKey(state: State, panel: Panel, key: Key): Step {
+export function pressPanelKey(state: ChatState, panel: ChatPanel, key: Key): ChatStep {
   const isLetter = (letter: string) => key.type === 'typed' && key.text === letter
   if (key.type === 'escape' || key.type === 'cancel' || isLetter('q'))
     return [{ ...state, panel: undefined }, []]
@@ -103,8 +103,8 @@ function movedBy(key: Key, page: number): number | undefined {
 }
 
 /** Applies a choice by numbers from 1, for a list that was read out. Without a number, nothing changes. */
-export function chooseByNumber(state: State, panel: ChoicePanel, typed: string): Step {
-  const closed: State = { ...state, panel: undefined }
+export function chooseByNumber(state: ChatState, panel: ChoicePanel, typed: string): ChatStep {
+  const closed: ChatState = { ...state, panel: undefined }
   const places = [...typed.matchAll(/\d+/g)].map(([number]) => Number(number) - 1)
   if (places.length === 0) return [closed, []]
   const items =
@@ -115,7 +115,7 @@ export function chooseByNumber(state: State, panel: ChoicePanel, typed: string):
 }
 
 /** Applies the choice of a list. */
-export function applyChoice(state: State, { purpose, items, at, isNamed }: ChoicePanel): Step {
+export function applyChoice(state: ChatState, { purpose, items, at, isNamed }: ChoicePanel): ChatStep {
   const item = items[at]
   if (!item) return [state, []]
   if (purpose === 'model') {

@@ -1,14 +1,14 @@
-import { pretty } from '../../cli/chat/approve.ts'
-import { foundCard } from '../../cli/chat/found.ts'
-import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
-import { sourceOf } from '../../cli/chat/sources.ts'
+import { citationSource } from '../../cli/chat/citation-source.ts'
+import { modelSetupLines, passagesHeading } from '../../cli/chat/no-model.ts'
+import { summarizePassage } from '../../cli/chat/passage-summary.ts'
+import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import { renderBlock } from '../markdown/render.ts'
 import { durationText } from '../parts/duration.ts'
 import { paintFor } from '../parts/paint.ts'
 import { commands } from './commands.ts'
 import { mainArgument } from './transcript.ts'
-import type { Panel, Pending, Printed } from './types.ts'
+import type { ChatPanel, Pending, Printed } from './types.ts'
 
 const paint = paintFor(false)
 /** Wide enough for a paragraph, because a line is read out without a pause. */
@@ -35,14 +35,14 @@ export function screenReaderLines(printed: Printed, agent: string): string[] {
     case 'sources':
       return [
         ...(printed.isUncited ? ['Passages used, without citations:'] : []),
-        ...printed.citations.map(one => `Source ${one.number}: ${sourceOf(one)}`),
+        ...printed.citations.map(one => `Source ${one.number}: ${citationSource(one)}`),
       ]
     case 'found':
       return [
         ...(printed.hasSetup ? modelSetupLines(agent) : []),
-        foundNotWritten,
+        passagesHeading,
         ...printed.passages.map(passage => {
-          const { title, lines, place } = foundCard(passage, printed.question, PASSAGE_CHARS, 1)
+          const { title, lines, place } = summarizePassage(passage, printed.question, PASSAGE_CHARS, 1)
           return `${passage.number}: ${title}. ${lines.join(' ')}${place && ` (${place})`}`
         }),
       ]
@@ -54,7 +54,7 @@ export function screenReaderLines(printed: Printed, agent: string): string[] {
 }
 
 /** Returns a panel as lines for a screen reader. */
-export function screenReaderPanel(panel: Panel): string[] {
+export function screenReaderPanel(panel: ChatPanel): string[] {
   if (panel.kind === 'text') return [plainLine(panel.title), ...plain(panel.page.text).split('\n')]
   return [
     `${panel.title}:`,
@@ -71,7 +71,7 @@ export function screenReaderPanel(panel: Panel): string[] {
 /** Returns a question about a tool call as lines for a screen reader. */
 export function screenReaderQuestion({ call }: Pending, agent: string): string[] {
   return [
-    `${plainLine(agent)} wants to use ${plainLine(call.name)} with ${plainLine(pretty(call.arguments))}`,
+    `${plainLine(agent)} wants to use ${plainLine(call.name)} with ${plainLine(formatArguments(call.arguments))}`,
     'Type once, always or never.',
   ]
 }

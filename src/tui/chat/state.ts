@@ -1,7 +1,7 @@
-import { citationOf, citationsOf, citedBy } from '../../cli/chat/citations.ts'
+import { accumulateCitations, citationOf, citationsOf } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines } from '../../cli/chat/images.ts'
-import type { About } from '../../cli/chat/interface.ts'
+import type { ChatAbout } from '../../cli/chat/interface.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
@@ -22,19 +22,19 @@ import {
   attached,
   connection,
   contextOf,
-  failed,
+  failTurn,
   note,
   print,
   questionOf,
   reconnected,
 } from './turn.ts'
-import type { Effect, Event, State, Step } from './types.ts'
+import type { ChatEffect, ChatEvent, ChatState, ChatStep } from './types.ts'
 import { emptyInput, pressComposerKey, submit } from './typing.ts'
 
 /** Number of messages that are shown when a conversation is continued. */
 const RESUMED_MESSAGES = 10
 
-export function start(about: About, size: Size, nowMs: number): State {
+export function start(about: ChatAbout, size: Size, nowMs: number): ChatState {
   return {
     about,
     size,
@@ -61,7 +61,7 @@ export function start(about: About, size: Size, nowMs: number): State {
 }
 
 /** Returns the state after an event, and the work that follows from it. */
-export function step(state: State, event: Event): Step {
+export function step(state: ChatState, event: ChatEvent): ChatStep {
   switch (event.type) {
     case 'turn':
       return applyTurnEvent(state, event.event, event.used)
@@ -72,7 +72,7 @@ export function step(state: State, event: Event): Step {
     case 'attached':
       return attached(state, event.question)
     case 'failed':
-      return failed(state, event.failure)
+      return failTurn(state, event.failure)
     case 'tick':
       return [{ ...state, nowMs: event.nowMs }, []]
     case 'resized':
@@ -107,7 +107,7 @@ export function step(state: State, event: Event): Step {
 }
 
 /** Prints passages in place of an answer, because no model answers. */
-function found(state: State, passages: readonly Passage[]): Step {
+function found(state: ChatState, passages: readonly Passage[]): ChatStep {
   const texts = Object.fromEntries(passages.map(({ id, text }) => [id, plain(text)]))
   const last = { ...state.last, answer: '', isAnswered: false, citations: passages.map(citationOf), texts }
   const question = state.last.question?.content ?? ''
@@ -121,7 +121,7 @@ function found(state: State, passages: readonly Passage[]): Step {
   ]
 }
 
-function based(state: State, knowledgeBases: readonly string[]): Step {
+function based(state: ChatState, knowledgeBases: readonly string[]): ChatStep {
   const from = knowledgeBases.length === 0 ? 'all knowledge bases' : plainLine(knowledgeBases.join(', '))
   return [
     { ...state, about: { ...state.about, knowledgeBases }, notice: `answers come from ${from} from now on` },
@@ -130,7 +130,7 @@ function based(state: State, knowledgeBases: readonly string[]): Step {
 }
 
 /** Adds an image to the next question. */
-function withImage(state: State, image: NamedImage): Step {
+function withImage(state: ChatState, image: NamedImage): ChatStep {
   const { images } = state
   if (images.length < limits.messageImages) return [{ ...state, images: [...images, image] }, []]
   const most = `a question can have at most ${limits.messageImages} images; /image without a name removes them`
@@ -138,19 +138,19 @@ function withImage(state: State, image: NamedImage): Step {
 }
 
 /** Handles a whole line from an interface that does not read keys. */
-function line(state: State, text: string): Step {
+function line(state: ChatState, text: string): ChatStep {
   const { panel, turn } = state
   const asked = turn?.pending[0]
   if (turn && asked) return submitApproval(state, turn, asked, text)
   return panel?.kind === 'choice' ? chooseByNumber(state, panel, text) : submit(state, text)
 }
 
-function pressed(state: State, key: Key): Step {
+function pressed(state: ChatState, key: Key): ChatStep {
   const { panel, turn } = state
   if (panel && key.type === 'typed' && key.text.length > 1) return eachOf(state, key.text)
   if (panel) return pressPanelKey(state, panel, key)
   if (key.type === 'cancel') return cancel(state)
-  const calm: State =
+  const calm: ChatState =
     state.isLeaving || state.notice !== '' ? { ...state, isLeaving: false, notice: '' } : state
   const asked = turn?.pending[0]
   if (turn && asked) return pressApprovalKey(calm, turn, asked, key)
@@ -171,30 +171,33 @@ function pressed(state: State, key: Key): Step {
 }
 
 /** Opens a source, or asks a suggested question of an empty chat. */
-function pressNumber(state: State, number: number): Step {
+function pressNumber(state: ChatState, number: number): ChatStep {
   const question = isEmptyChat(state) ? state.suggestions[number - 1] : undefined
   return question === undefined ? open(state, String(number)) : submit(state, question)
 }
 
 /** Returns true if the arrow keys have no text to move in, and the last question can change. */
-function isFree({ input, turn, outage, last }: State): boolean {
+function isFree({ input, turn, outage, last }: ChatState): boolean {
   const isEmpty = contentOf(input.editor) === '' && !input.search
   return isEmpty && !turn && !outage && last.question?.messageId !== undefined
 }
 
 /** Handles letters that arrived together, where each can be a command. */
-function eachOf(state: State, text: string): Step {
-  return [...text].reduce<Step>(
+function eachOf(state: ChatState, text: string): ChatStep {
+  return [...text].reduce<ChatStep>(
     (done, letter) => andThen(done, next => pressed(next, { type: 'typed', text: letter })),
     [state, []],
   )
 }
 
 /** Continues a conversation, and prints its last messages. */
-function resumed(state: State, { said, title, fromId }: Extract<Event, { type: 'resumed' }>): Step {
+function resumed(
+  state: ChatState,
+  { said, title, fromId }: Extract<ChatEvent, { type: 'resumed' }>,
+): ChatStep {
   const from = fromId === undefined ? -1 : said.findIndex(({ messageId }) => messageId === fromId)
   const left = Math.max(0, from, said.length - RESUMED_MESSAGES)
-  const effects: Effect[] = [
+  const effects: ChatEffect[] = [
     note(`${plainLine(title)}${left > 0 ? ` · ${left} earlier ${left === 1 ? 'message' : 'messages'}` : ''}`),
     ...said.slice(left).flatMap(shown),
   ]
@@ -206,7 +209,7 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
     answer: plain(answered?.content ?? ''),
     isAnswered: said.at(-1)?.role === 'agent' && said.at(-1)?.metadata.finish_reason !== 'error',
     thoughts: plain(answered?.metadata.reasoning ?? ''),
-    citations: said.map(citationsOf).reduce(citedBy, []),
+    citations: said.map(citationsOf).reduce(accumulateCitations, []),
     texts: {},
   }
   const model = plain(answered?.metadata.model ?? '') || state.model
@@ -214,7 +217,7 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
   return [{ ...state, last, model, context, input: { ...state.input, past } }, effects]
 }
 
-function shown(message: Message): Effect[] {
+function shown(message: Message): ChatEffect[] {
   const content = plain(message.content ?? '')
   if (message.role === 'user') return [print({ kind: 'you', text: content, images: imageLines(message) })]
   if (message.role === 'system')

@@ -2,12 +2,12 @@ import { Box, Text } from 'ink'
 import { count } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { cells } from '../parts/cells.ts'
-import type { State } from './types.ts'
+import type { ChatState } from './types.ts'
 
 const NAMED_BASES = 2
 
 /** Facts about the conversation on the left, and keys on the right. The facts that are known best are left out first. */
-export function StatusBar({ state }: { state: State }) {
+export function StatusBar({ state }: { state: ChatState }) {
   const { facts, keys } = statusOf(state)
   return (
     <Box paddingLeft={2} paddingRight={1} justifyContent="space-between">
@@ -19,7 +19,7 @@ export function StatusBar({ state }: { state: State }) {
   )
 }
 
-function statusOf(state: State): { facts: string; keys: string } {
+function statusOf(state: ChatState): { facts: string; keys: string } {
   const { about, spent, context, size, model: known } = state
   const model = known === null ? 'no model' : (known ?? '')
   const tokens = spent.tokens > 0 ? `${count(spent.tokens)} tokens` : ''
@@ -44,7 +44,7 @@ function statusOf(state: State): { facts: string; keys: string } {
   return { facts: '', keys: '' }
 }
 
-function keysOf({ turn, fileTask, last }: State): string {
+function keysOf({ turn, fileTask, last }: ChatState): string {
   if (turn || fileTask !== undefined) return turn ? 'enter queues  ctrl+c stops' : 'ctrl+c stops'
   return last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
 }

@@ -4,13 +4,13 @@ import { FrameLimiter } from '../parts/frame-limiter.ts'
 import type { Key } from '../parts/keys.ts'
 import { type Paint, paintFor } from '../parts/paint.ts'
 import { lineWidth } from '../parts/spans.ts'
-import { sizeOf, TerminalSession } from '../parts/terminal-session.ts'
+import { TerminalSession, terminalSize } from '../parts/terminal-session.ts'
 import { ChatApp, PanelApp, type TranscriptItem } from './app.tsx'
 import { Chat } from './effects.ts'
 import { layoutLiveRegion } from './live-region.tsx'
 import { start } from './state.ts'
 import { printedLines } from './transcript.ts'
-import type { Event, Printed, State } from './types.ts'
+import type { ChatEvent, ChatState, Printed } from './types.ts'
 
 /** Chats with an agent until the person leaves. */
 export async function chatInTerminal(options: ChatOptions): Promise<void> {
@@ -28,14 +28,14 @@ class ChatScreen {
   /** Number of parts that were on the screen before the current app. */
   #from = 0
   /** The frame below the transcript that is on the main screen. */
-  #drawn: { readonly state: State; readonly count: number }
+  #drawn: { readonly state: ChatState; readonly count: number }
   #isPanelShown = false
   #isClosed = false
   #end = () => {}
 
   constructor(private readonly options: ChatOptions) {
     const { port, machine, clock, about, hasColors, terminal, signal } = options
-    const state = start(about, sizeOf(terminal), clock.now())
+    const state = start(about, terminalSize(terminal), clock.now())
     this.#drawn = { state, count: 0 }
     this.#paint = paintFor(hasColors)
     this.#frames = new FrameLimiter(clock, () => this.#draw())
@@ -96,7 +96,7 @@ class ChatScreen {
     return { columns, agent: this.options.about.agent, highlight: this.#highlight }
   }
 
-  #changed({ type }: Event): void {
+  #changed({ type }: ChatEvent): void {
     const hasPanel = this.#chat.state.panel !== undefined
     if (hasPanel !== this.#isPanelShown) this.#switchTo(hasPanel ? 'panel' : 'chat')
     else if (type === 'turn' || type === 'tick') this.#frames.drawNextFrame()
@@ -139,7 +139,7 @@ class ChatScreen {
    * (https://github.com/vadimdemedes/ink/issues/711).
    */
   #redraw(): void {
-    const size = sizeOf(this.options.terminal)
+    const size = terminalSize(this.options.terminal)
     this.#chat.resize(size)
     this.#session.atOnce(() => {
       this.#session.hide()

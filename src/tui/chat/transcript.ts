@@ -1,15 +1,15 @@
-import { foundCard } from '../../cli/chat/found.ts'
-import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
-import { sourceOf } from '../../cli/chat/sources.ts'
+import { citationSource } from '../../cli/chat/citation-source.ts'
+import { modelSetupLines, passagesHeading } from '../../cli/chat/no-model.ts'
+import { summarizePassage } from '../../cli/chat/passage-summary.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { count, counted } from '../../cli/terminal/output.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Block } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
-import { cells, padRight, truncate } from '../parts/cells.ts'
+import { cells, padRight, truncateCells } from '../parts/cells.ts'
 import { durationText } from '../parts/duration.ts'
-import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
+import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
 import type { Printed, ToolRun } from './types.ts'
 
@@ -29,7 +29,7 @@ const NAME_MAX = 12
 interface Layout {
   readonly hasSideNames: boolean
   /** Spaces before a message. */
-  readonly indent: Span
+  readonly indent: StyledSpan
   readonly width: number
 }
 
@@ -80,7 +80,7 @@ export function sourceLines(citations: readonly Citation[], isUncited: boolean, 
   const { indent, width } = layoutOf(look)
   const lines = citations.flatMap(citation => {
     const mark = span(`[${citation.number}] `, 'cite')
-    return wrap([span(sourceOf(citation), 'dim')], width, {
+    return wrap([span(citationSource(citation), 'dim')], width, {
       first: [mark],
       rest: [span(' '.repeat(mark.text.length))],
     })
@@ -92,11 +92,11 @@ export function sourceLines(citations: readonly Citation[], isUncited: boolean, 
 /** Adds the name of the speaker. */
 function withName(
   name: string,
-  tones: Span['tones'],
+  tones: StyledSpan['tones'],
   lines: readonly Line[],
   { hasSideNames, indent }: Layout,
 ): Line[] {
-  const label: Span = { text: hasSideNames ? ` ${truncate(name, NAME_MAX)}` : ` ${name}`, tones }
+  const label: StyledSpan = { text: hasSideNames ? ` ${truncateCells(name, NAME_MAX)}` : ` ${name}`, tones }
   const inset = lines.map((line): Line => (line.length === 0 ? [] : [indent, ...line]))
   if (!hasSideNames) return [[label], ...inset]
   const [first = [], ...rest] = lines
@@ -130,7 +130,7 @@ function toolLine({ number, call }: ToolRun, outcome: Line, width: number): Line
   const name: Line = [span(`⚙${number} `, 'dim'), span(plainLine(call.name))]
   const argument = mainArgument(call.arguments)
   const room = Math.min(48, width - lineWidth(name) - lineWidth(outcome) - 6)
-  const shown = argument !== '' && room > 4 ? [span(`  “${truncate(argument, room)}”`, 'dim')] : []
+  const shown = argument !== '' && room > 4 ? [span(`  “${truncateCells(argument, room)}”`, 'dim')] : []
   return cutLine([...name, ...shown, span('  '), ...outcome], width)
 }
 
@@ -150,9 +150,9 @@ export function mainArgument(json: string): string {
   }
 }
 
-function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): Span {
+function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): StyledSpan {
   if (outcome === 'denied') return span('not allowed', 'bad')
-  if (outcome === 'failure') return span(truncate(plainLine(content), 60), 'bad')
+  if (outcome === 'failure') return span(truncateCells(plainLine(content), 60), 'bad')
   try {
     const given = JSON.parse(content) as Record<string, unknown>
     if (Array.isArray(given.results)) return span(counted(given.results.length, 'passage'), 'dim')
@@ -177,7 +177,7 @@ function foundLines(
   return [
     ...told,
     ...gap,
-    ...wrap([span(foundNotWritten, 'strong')], width),
+    ...wrap([span(passagesHeading, 'strong')], width),
     ...passages.flatMap(passage => [[], ...foundCardLines(passage, question, width)]),
     [],
   ]
@@ -186,7 +186,7 @@ function foundLines(
 function foundCardLines(passage: Passage, question: string, width: number): Line[] {
   const mark = span(`[${passage.number}] `, 'cite')
   const hang = span(' '.repeat(mark.text.length))
-  const { title, lines, place } = foundCard(passage, question, width - hang.text.length)
+  const { title, lines, place } = summarizePassage(passage, question, width - hang.text.length)
   return [
     ...wrap([span(title, 'strong')], width, { first: [mark], rest: [hang] }),
     ...lines.map((line): Line => cutLine([hang, span(line)], width)),

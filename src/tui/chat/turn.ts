@@ -1,8 +1,8 @@
-import { citationsOf, citedBy } from '../../cli/chat/citations.ts'
+import { accumulateCitations, citationsOf } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines, namedImageLine } from '../../cli/chat/images.ts'
-import { noModelLines, withoutModel } from '../../cli/chat/no-model.ts'
-import type { Say } from '../../cli/chat/port.ts'
+import { noModelCodes, noModelLines } from '../../cli/chat/no-model.ts'
+import type { OutgoingMessage } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { signInLines } from '../../cli/mcp/sign-in-required.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
@@ -12,7 +12,16 @@ import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown
 import { contentOf, editorOf } from '../parts/editor.ts'
 import { answerTo } from './follow-turn.ts'
 import { withoutThought, withThought } from './thought.ts'
-import type { Effect, Failure, Printed, Question, State, Step, ToolRun, Turn } from './types.ts'
+import type {
+  ChatEffect,
+  ChatFailure,
+  ChatState,
+  ChatStep,
+  Printed,
+  Question,
+  ToolRun,
+  Turn,
+} from './types.ts'
 
 /** Notice for commands that need the end of the current answer. */
 export const waitNotice = 'wait for the answer, or stop it with ctrl+c'
@@ -24,32 +33,32 @@ export const outageNotice = 'the runtime is unreachable; your text stays here'
 export const fileNotice = 'wait for the file, or stop it with ctrl+c'
 
 /** Returns the effect that prints a part of the conversation. */
-export function print(printed: Printed): Effect {
+export function print(printed: Printed): ChatEffect {
   return { type: 'print', printed }
 }
 
 /** Returns the effect that prints a line of the program. */
-export function note(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): Effect {
+export function note(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): ChatEffect {
   return print({ kind: 'note', text, tone })
 }
 
 /** Continues from the state of a step, and appends the new effects. */
-export function andThen([state, effects]: Step, go: (state: State) => Step): Step {
+export function andThen([state, effects]: ChatStep, go: (state: ChatState) => ChatStep): ChatStep {
   const [next, more] = go(state)
   return [next, [...effects, ...more]]
 }
 
 /** Sends a message, and starts its turn. */
-export function send(state: State, say: Say): Step {
+export function send(state: ChatState, say: OutgoingMessage): ChatStep {
   return [withTurn(state, say), [printedQuestion(say), { type: 'send', say }]]
 }
 
 /** Shows a question with the names of its images. */
-function printedQuestion({ content, images = [] }: Pick<Say, 'content' | 'images'>): Effect {
+function printedQuestion({ content, images = [] }: Pick<OutgoingMessage, 'content' | 'images'>): ChatEffect {
   return print({ kind: 'you', text: content, images: images.map(namedImageLine) })
 }
 
-function withTurn(state: State, say: Say): State {
+function withTurn(state: ChatState, say: OutgoingMessage): ChatState {
   const turn: Turn = {
     say,
     messageId: undefined,
@@ -74,7 +83,7 @@ function withTurn(state: State, say: Say): State {
  *
  * @param used  passages of an answer that cites none
  */
-export function applyTurnEvent(state: State, event: TurnEvent, used: readonly Citation[] = []): Step {
+export function applyTurnEvent(state: ChatState, event: TurnEvent, used: readonly Citation[] = []): ChatStep {
   if (!state.turn) return [state, []]
   if (event.event === 'reasoning') return [withThought(state, state.turn, plain(event.data.delta)), []]
   if (event.event === 'user-message' || !state.turn.thought) return applyEvent(state, state.turn, event, used)
@@ -82,7 +91,12 @@ export function applyTurnEvent(state: State, event: TurnEvent, used: readonly Ci
   return andThen([next, [note(line)]], shown => applyEvent(shown, shown.turn!, event, used))
 }
 
-function applyEvent(state: State, turn: Turn, { event, data }: TurnEvent, used: readonly Citation[]): Step {
+function applyEvent(
+  state: ChatState,
+  turn: Turn,
+  { event, data }: TurnEvent,
+  used: readonly Citation[],
+): ChatStep {
   switch (event) {
     case 'user-message': {
       const question = { ...state.last.question!, messageId: data.messageId }
@@ -119,13 +133,13 @@ function applyEvent(state: State, turn: Turn, { event, data }: TurnEvent, used: 
   }
 }
 
-function token(state: State, turn: Turn, delta: string): Step {
+function token(state: ChatState, turn: Turn, delta: string): ChatStep {
   const { reader, blocks } = read(turn.reader, delta)
   return printBlocks(state, { ...turn, reader, text: turn.text + delta }, blocks)
 }
 
 /** Prints finished blocks of the answer. */
-function printBlocks(state: State, turn: Turn, blocks: readonly Block[], isAside = false): Step {
+function printBlocks(state: ChatState, turn: Turn, blocks: readonly Block[], isAside = false): ChatStep {
   if (blocks.length === 0) return [{ ...state, turn }, []]
   const effects = withHeading(turn, blocks).map(({ block, isFirst }) =>
     print({ kind: 'said', block, isFirst, isAside }),
@@ -145,16 +159,16 @@ export function withHeading(
 }
 
 /** Prints the end of the answer. */
-function finished(state: State, turn: Turn): Step {
+function finished(state: ChatState, turn: Turn): ChatStep {
   return printBlocks(state, { ...turn, reader: emptyReader }, unfinished(turn.reader))
 }
 
 /** Prints text before a tool call as an aside, because it is no part of the answer. */
-function reset(state: State, turn: Turn): Step {
+function reset(state: ChatState, turn: Turn): ChatStep {
   return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinished(turn.reader), true)
 }
 
-function addToolCalls(state: State, turn: Turn, calls: readonly ToolCall[]): Step {
+function addToolCalls(state: ChatState, turn: Turn, calls: readonly ToolCall[]): ChatStep {
   const first = state.runs.length + turn.running.length + 1
   const running = calls.map(
     (call, at): ToolRun => ({ number: first + at, call: asKnown(state, call), sinceMs: state.nowMs }),
@@ -162,13 +176,17 @@ function addToolCalls(state: State, turn: Turn, calls: readonly ToolCall[]): Ste
   return [{ ...state, turn: { ...turn, running: [...turn.running, ...running] } }, []]
 }
 
-function asKnown({ about }: State, call: ToolCall): ToolCall {
+function asKnown({ about }: ChatState, call: ToolCall): ToolCall {
   return { ...call, name: toolName(call.name, about.servers) }
 }
 
 type Result = Extract<TurnEvent, { event: 'tool-result' }>['data']
 
-function addToolResult(state: State, turn: Turn, { toolCallId, content, outcome, durationMs }: Result): Step {
+function addToolResult(
+  state: ChatState,
+  turn: Turn,
+  { toolCallId, content, outcome, durationMs }: Result,
+): ChatStep {
   const found = turn.running.find(({ call }) => call.id === toolCallId)
   if (!found) return [state, []]
   const run: ToolRun = { ...found, result: { content: plain(content), outcome, durationMs } }
@@ -181,14 +199,14 @@ function addToolResult(state: State, turn: Turn, { toolCallId, content, outcome,
   return [{ ...state, turn: next, runs: [...state.runs, run] }, [print({ kind: 'tool', run })]]
 }
 
-function done(state: State, turn: Turn, message: Message, used: readonly Citation[] = []): Step {
+function done(state: ChatState, turn: Turn, message: Message, used: readonly Citation[] = []): ChatStep {
   const content = plain(message.content ?? '')
   const [shown, effects] =
     turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : finished(state, turn)
   const cited = citationsOf(message)
   const isUncited = cited.length === 0
   const citations = isUncited ? numberedAfter(shown.last.citations, used) : cited
-  const known = citedBy(shown.last.citations, citations)
+  const known = accumulateCitations(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
   const early = finishNote(message)
   return [
@@ -205,10 +223,10 @@ function done(state: State, turn: Turn, message: Message, used: readonly Citatio
 }
 
 /** Ends a turn that failed after its question was stored. */
-function endWithError(state: State, turn: Turn, message: Message): Step {
+function endWithError(state: ChatState, turn: Turn, message: Message): ChatStep {
   const [shown, effects] = finished(state, turn)
   const reason = message.metadata.error_message || message.content || 'the answer is incomplete'
-  const failed: Step = [
+  const failed: ChatStep = [
     { ...unqueued(withoutTurn(shown)), ...counted(state, message) },
     [...effects, note(plain(reason), 'bad'), note('/retry asks again')],
   ]
@@ -216,7 +234,7 @@ function endWithError(state: State, turn: Turn, message: Message): Step {
 }
 
 /** Restores the earlier question and answer after a version without an answer, which replaces nothing. */
-function shownAgain(state: State, { say, before }: Turn): Step {
+function shownAgain(state: ChatState, { say, before }: Turn): ChatStep {
   if (say.replaces === undefined) return [state, []]
   const blocks = blocksOf(before.answer).map((block, at) =>
     print({ kind: 'said', block, isFirst: at === 0, isAside: false }),
@@ -228,12 +246,12 @@ function shownAgain(state: State, { say, before }: Turn): Step {
   return [{ ...state, last: before }, shown]
 }
 
-function withoutTurn(state: State): State {
+function withoutTurn(state: ChatState): ChatState {
   return { ...state, turn: undefined, notice: state.notice === waitNotice ? '' : state.notice }
 }
 
 /** Returns the tokens of an answer and the window of its model; undefined if the provider did not report them. */
-export function contextOf({ metadata }: Pick<Message, 'metadata'>): State['context'] {
+export function contextOf({ metadata }: Pick<Message, 'metadata'>): ChatState['context'] {
   const [tokens, window] = [Number(metadata.context_tokens), Number(metadata.context_window)]
   return tokens > 0 && window > 0 ? { tokens, window } : undefined
 }
@@ -245,13 +263,13 @@ function numberedAfter(known: readonly Citation[], used: readonly Citation[]): r
 }
 
 /** Sends the next queued message. */
-function sendQueued(state: State): Step {
+function sendQueued(state: ChatState): ChatStep {
   const [next, ...queue] = state.queue
   return next ? send({ ...state, queue }, next) : [state, []]
 }
 
 /** Moves queued messages back into the composer, because the turn before them has no answer. */
-export function unqueued(state: State): State {
+export function unqueued(state: ChatState): ChatState {
   const { queue, input, images } = state
   if (queue.length === 0) return state
   const texts = [...queue.map(({ content }) => content), contentOf(input.editor)]
@@ -264,9 +282,9 @@ export function unqueued(state: State): State {
 }
 
 function counted(
-  { spent, model, context }: State,
+  { spent, model, context }: ChatState,
   message: Message,
-): Pick<State, 'spent' | 'model' | 'context'> {
+): Pick<ChatState, 'spent' | 'model' | 'context'> {
   const { tokenCount, metadata } = message
   const cost = Number(metadata.cost_usd ?? Number.NaN)
   return {
@@ -280,14 +298,14 @@ function counted(
 }
 
 /** Ends a turn whose connection or request failed. */
-export function failed(state: State, failure: Failure): Step {
+export function failTurn(state: ChatState, failure: ChatFailure): ChatStep {
   const { turn } = state
   if (!turn) return [state, [note(failure.message, 'bad')]]
   return failure.kind === 'unreachable' ? loseConnection(state, turn) : refused(state, turn, failure)
 }
 
 /** Ends a turn because the runtime is unreachable. A question that it has not confirmed waits for it. */
-function loseConnection(state: State, turn: Turn): Step {
+function loseConnection(state: ChatState, turn: Turn): ChatStep {
   const { messageId, say, afterId } = turn
   if (messageId === undefined) {
     const last = { ...state.last, question: { ...state.last.question!, messageId: afterId } }
@@ -295,15 +313,15 @@ function loseConnection(state: State, turn: Turn): Step {
   }
   const [shown, effects] = finished(state, turn)
   const reason = note('the connection was lost during the answer; /retry asks again', 'bad')
-  const lost: State = {
+  const lost: ChatState = {
     ...unqueued(withoutTurn(shown)),
     outage: { waiting: undefined, lost: { say, messageId } },
   }
   return andThen([lost, [...effects, reason, { type: 'wait' }]], next => shownAgain(next, turn))
 }
 
-function refused(state: State, turn: Turn, failure: Failure): Step {
-  if (withoutModel.includes(failure.code)) {
+function refused(state: ChatState, turn: Turn, failure: ChatFailure): ChatStep {
+  if (noModelCodes.includes(failure.code)) {
     // Without a model, the reason was shown before.
     const reason = state.model === null ? [] : noModelLines(failure.message, failure.next)
     return [
@@ -317,7 +335,7 @@ function refused(state: State, turn: Turn, failure: Failure): Step {
   const images = turn.messageId ? state.images : [...(turn.say.images ?? []), ...state.images]
   const editor = isFree && !turn.messageId ? editorOf(turn.say.content) : input.editor
   const lines = [`${failure.message} (${failure.code})`, ...failure.next]
-  const failed: Step = [
+  const failed: ChatStep = [
     unqueued({ ...withoutTurn(state), input: { ...input, editor }, images }),
     lines.map((line, at) => note(plain(line), at === 0 ? 'bad' : 'dim')),
   ]
@@ -325,7 +343,7 @@ function refused(state: State, turn: Turn, failure: Failure): Step {
 }
 
 /** Stops an answer. Its text so far stays. */
-export function stop(state: State, turn: Turn): Step {
+export function stop(state: ChatState, turn: Turn): ChatStep {
   const [shown, effects] = finished(state, turn)
   return andThen([unqueued(withoutTurn(shown)), [{ type: 'abort' }, ...effects, note('stopped')]], next =>
     shownAgain(next, turn),
@@ -338,17 +356,17 @@ export function questionOf({ content, messageId, images }: Message): Question {
 }
 
 /** Marks the turn while its connection is broken. */
-export function connection(state: State, isReconnecting: boolean): Step {
+export function connection(state: ChatState, isReconnecting: boolean): ChatStep {
   return [state.turn ? { ...state, turn: { ...state.turn, isReconnecting } } : state, []]
 }
 
 /** Begins a turn that is running already. */
-export function attached(state: State, message: Message): Step {
+export function attached(state: ChatState, message: Message): ChatStep {
   const { content, messageId, metadata } = message
   if (state.turn) return [state, []]
   const known = state.last.question
   const isShown = known?.messageId === messageId
-  const say: Say = {
+  const say: OutgoingMessage = {
     content: plain(content ?? ''),
     ...(isShown ? { images: known.images } : { replaces: metadata.version_of }),
   }
@@ -361,11 +379,11 @@ export function attached(state: State, message: Message): Step {
 }
 
 /** Ends an outage: sends the waiting message, unless the runtime has it. */
-export function reconnected(state: State, said: readonly Message[]): Step {
+export function reconnected(state: ChatState, said: readonly Message[]): ChatStep {
   const { outage } = state
   if (!outage) return [state, []]
   const notice = state.notice === outageNotice ? '' : state.notice
-  const back: Step = [{ ...state, outage: undefined, notice }, [note('the runtime is back', 'good')]]
+  const back: ChatStep = [{ ...state, outage: undefined, notice }, [note('the runtime is back', 'good')]]
   const { waiting, afterId, lost } = outage
   if (lost) return andThen(back, next => recovered(next, lost, said))
   if (!waiting) return back
@@ -376,16 +394,16 @@ export function reconnected(state: State, said: readonly Message[]): Step {
   }
   const orSend = stored ? { ...waiting, replaces: stored.messageId } : waiting
   const { content, replaces } = waiting
-  const resume: Effect = { type: 'resume', content, exceptIds: [replaces, afterId], orSend }
+  const resume: ChatEffect = { type: 'resume', content, exceptIds: [replaces, afterId], orSend }
   return andThen(back, next => [withTurn(next, orSend), [resume]])
 }
 
 /** Shows the answer that was lost: it is stored, or it is still coming. */
 function recovered(
-  state: State,
-  { say, messageId }: { readonly say: Say; readonly messageId: string },
+  state: ChatState,
+  { say, messageId }: { readonly say: OutgoingMessage; readonly messageId: string },
   said: readonly Message[],
-): Step {
+): ChatStep {
   // The person has asked again, or another question.
   if (state.turn || state.last.question?.messageId !== messageId) return [state, []]
   const answer = answerTo(messageId, said)
@@ -393,7 +411,7 @@ function recovered(
   return [state, answer ? [] : [{ type: 'resume', content: say.content, exceptIds: [] }]]
 }
 
-function answeredWith(state: State, say: Say, messageId: string, answer: Message): Step {
+function answeredWith(state: ChatState, say: OutgoingMessage, messageId: string, answer: Message): ChatStep {
   const turned = withTurn(state, say)
   const [shown, effects] = done(turned, turned.turn!, answer)
   const question = { ...shown.last.question!, messageId }
@@ -407,7 +425,7 @@ function isAnswer({ metadata }: Message): boolean {
 
 /** Returns a message that arrived without a confirmation, and its answer. */
 function arrivedWith(
-  { content, replaces }: Say,
+  { content, replaces }: OutgoingMessage,
   afterId: string | undefined,
   said: readonly Message[],
 ): (Message | undefined)[] {

@@ -1,5 +1,5 @@
-import type { About } from '../../cli/chat/interface.ts'
-import type { Choice, NamedImage, Say } from '../../cli/chat/port.ts'
+import type { ChatAbout } from '../../cli/chat/interface.ts'
+import type { Choice, NamedImage, OutgoingMessage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
@@ -27,7 +27,7 @@ export interface Pending {
 
 /** A message that was sent, and the answer so far. */
 export interface Turn {
-  readonly say: Say
+  readonly say: OutgoingMessage
   /** Undefined until the runtime has stored the message. */
   readonly messageId: string | undefined
   /** ID of the question before it. */
@@ -114,7 +114,7 @@ export interface Page {
 }
 
 /** A text or a list that fills the screen until it is closed. */
-export type Panel =
+export type ChatPanel =
   | {
       readonly kind: 'text'
       readonly title: string
@@ -125,8 +125,8 @@ export type Panel =
   | ChoicePanel
 
 /** State of a chat, without the part of the conversation that is printed. */
-export interface State {
-  readonly about: About
+export interface ChatState {
+  readonly about: ChatAbout
   readonly size: Size
   readonly nowMs: number
   readonly input: Input
@@ -136,14 +136,14 @@ export interface State {
   readonly fileTask: string | undefined
   readonly turn: Turn | undefined
   /** Messages to send after the current turn, in order. */
-  readonly queue: readonly Say[]
+  readonly queue: readonly OutgoingMessage[]
   /** Set while the runtime cannot be reached; `waiting` is a message that it has not received. */
   readonly outage:
     | {
-        readonly waiting: Say | undefined
+        readonly waiting: OutgoingMessage | undefined
         readonly afterId?: string
         /** The question whose answer was lost. */
-        readonly lost?: { readonly say: Say; readonly messageId: string }
+        readonly lost?: { readonly say: OutgoingMessage; readonly messageId: string }
       }
     | undefined
   readonly last: Last
@@ -154,7 +154,7 @@ export interface State {
   readonly context: { readonly tokens: number; readonly window: number } | undefined
   /** Name of the model of the last answer, or of the chosen one; undefined if unknown, null if no model answers. */
   readonly model: string | null | undefined
-  readonly panel: Panel | undefined
+  readonly panel: ChatPanel | undefined
   /** Words for completion, as far as they are loaded. */
   readonly names: Partial<Record<Named, readonly string[]>>
   readonly spent: { readonly tokens: number; readonly costUsd: number | undefined }
@@ -166,7 +166,7 @@ export interface State {
 }
 
 /** An error in words for the user. */
-export interface Failure {
+export interface ChatFailure {
   readonly kind: 'unreachable' | 'refused'
   readonly code: string
   readonly message: string
@@ -175,7 +175,7 @@ export interface Failure {
 }
 
 /** An event of a chat: a key, or news from the runtime. */
-export type Event =
+export type ChatEvent =
   | Key
   | {
       readonly type: 'turn'
@@ -184,7 +184,7 @@ export type Event =
       readonly used?: readonly Citation[]
     }
   | { readonly type: 'suggested'; readonly questions: readonly string[] }
-  | { readonly type: 'failed'; readonly failure: Failure }
+  | { readonly type: 'failed'; readonly failure: ChatFailure }
   | { readonly type: 'connection'; readonly isLost: boolean }
   /** A running turn was found, and its events follow from the first one. */
   | { readonly type: 'attached'; readonly question: Message }
@@ -192,7 +192,7 @@ export type Event =
   | { readonly type: 'resized'; readonly size: Size }
   | { readonly type: 'reconnected'; readonly said: readonly Message[] }
   | { readonly type: 'found'; readonly passages: readonly Passage[] }
-  | { readonly type: 'opened'; readonly panel: Panel }
+  | { readonly type: 'opened'; readonly panel: ChatPanel }
   /** Items were chosen by name, without a list. */
   | { readonly type: 'chose'; readonly panel: ChoicePanel }
   | { readonly type: 'named'; readonly of: Named; readonly names: readonly string[] }
@@ -245,13 +245,13 @@ export interface Resume {
   readonly content?: string
   readonly exceptIds: readonly (string | undefined)[]
   /** Sent if no such turn is running. */
-  readonly orSend?: Say
+  readonly orSend?: OutgoingMessage
 }
 
 /** Work for {@link Chat}, which the state only asks for. */
-export type Effect =
+export type ChatEffect =
   | { readonly type: 'print'; readonly printed: Printed }
-  | { readonly type: 'send'; readonly say: Say }
+  | { readonly type: 'send'; readonly say: OutgoingMessage }
   | Resume
   | { readonly type: 'abort' }
   | { readonly type: 'decide'; readonly approvalId: string; readonly decision: Approval['decision'] }
@@ -287,4 +287,4 @@ export type Effect =
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }
 
-export type Step = readonly [State, readonly Effect[]]
+export type ChatStep = readonly [ChatState, readonly ChatEffect[]]

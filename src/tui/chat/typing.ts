@@ -13,7 +13,7 @@ import type { Key } from '../parts/keys.ts'
 import { isCommand, runCommand } from './commands.ts'
 import { complete } from './completion.ts'
 import { fileNotice, outageNotice, send } from './turn.ts'
-import type { Input, State, Step } from './types.ts'
+import type { ChatState, ChatStep, Input } from './types.ts'
 
 export const emptyInput: Input = {
   editor: emptyEditor,
@@ -28,12 +28,12 @@ export const emptyInput: Input = {
 const PAST_MAX = 500
 
 /** Handles a key in the composer. */
-export function pressComposerKey(state: State, key: Key): Step {
+export function pressComposerKey(state: ChatState, key: Key): ChatStep {
   const { input } = state
   if (input.search) return pressSearchKey(state, key)
   if (key.type === 'tab' || key.type === 'backTab')
     return [{ ...state, input: complete(state, key.type) }, []]
-  const quiet: State = { ...state, input: { ...input, completion: undefined } }
+  const quiet: ChatState = { ...state, input: { ...input, completion: undefined } }
   switch (key.type) {
     case 'enter':
       return enter(quiet)
@@ -61,7 +61,7 @@ function editText(editor: Editor, key: Key): Editor | undefined {
   return key.type === 'newline' ? insert(editor, '\n') : applyKey(editor, key)
 }
 
-function enter(state: State): Step {
+function enter(state: ChatState): ChatStep {
   const { editor } = state.input
   if (editor.text[editor.cursor - 1] === '\\' && editor.cursor === editor.text.length) {
     const broken = insert(remove(editor, 'left'), '\n')
@@ -71,14 +71,14 @@ function enter(state: State): Step {
 }
 
 /** Sends a message, or queues it during an answer, or runs a command. */
-export function submit(state: State, content: string): Step {
+export function submit(state: ChatState, content: string): ChatStep {
   if (content.trim() === '') return [state, []]
   const { input, images, llmServiceId, temperature } = state
   const isLine = isCommand(content)
   if (!isLine && state.outage) return [{ ...state, notice: outageNotice }, []]
   if (!isLine && state.fileTask) return [{ ...state, notice: fileNotice }, []]
   const past = input.past.at(-1) === content ? input.past : [...input.past, content].slice(-PAST_MAX)
-  const cleared: State = {
+  const cleared: ChatState = {
     ...state,
     notice: '',
     input: { ...emptyInput, past, replaces: isLine ? input.replaces : undefined },
@@ -96,7 +96,7 @@ export function submit(state: State, content: string): Step {
 }
 
 /** Moves the cursor up or down. Above the first line are the queued message in an empty field, then sent lines. */
-function vertical(state: State, by: -1 | 1): State {
+function vertical(state: ChatState, by: -1 | 1): ChatState {
   const queued = state.queue.at(-1)
   if (by < 0 && queued && state.input.editor.text === '') {
     const input = { ...state.input, editor: editorOf(queued.content) }
@@ -121,16 +121,16 @@ function findPast(past: readonly string[], query: string, from: number): number 
   return past.findLastIndex((text, at) => at < from && text.toLowerCase().includes(query.toLowerCase()))
 }
 
-function pressSearchKey(state: State, key: Key): Step {
+function pressSearchKey(state: ChatState, key: Key): ChatStep {
   const { input } = state
   const { query, at, draft } = input.search!
-  const look = (words: string, from: number): Step => {
+  const look = (words: string, from: number): ChatStep => {
     const found = words === '' ? -1 : findPast(input.past, words, from)
     const editor = found < 0 ? input.editor : editorOf(input.past[found]!)
     const search = { query: words, at: found < 0 ? at : found, draft }
     return [{ ...state, input: { ...input, editor, search } }, []]
   }
-  const end = (editor: Editor): State => ({ ...state, input: { ...input, editor, search: undefined } })
+  const end = (editor: Editor): ChatState => ({ ...state, input: { ...input, editor, search: undefined } })
   switch (key.type) {
     case 'typed':
       return look(query + key.text, input.past.length)

@@ -1,4 +1,4 @@
-import { type Line, type Span, span, type Tone } from '../parts/spans.ts'
+import { type Line, type StyledSpan, span, type Tone } from '../parts/spans.ts'
 import { common, createLowlight, type Node } from './grammars.js'
 import type { Highlight } from './render.ts'
 
@@ -66,12 +66,12 @@ export const highlight: Highlight = (lines, named) => {
   const code = lines.join('\n')
   if (!grammar || code.length > CODE_CHARS_MAX) return undefined
   if (!lowlight.registered(language)) lowlight.register(language, grammar)
-  const spans: Span[] = []
+  const spans: StyledSpan[] = []
   flatten([lowlight.highlight(language, code)], 'code', spans)
   return inLines(spans)
 }
 
-function flatten(nodes: readonly Node[], tone: Tone, into: Span[]): void {
+function flatten(nodes: readonly Node[], tone: Tone, into: StyledSpan[]): void {
   for (const { value, properties, children } of nodes) {
     if (value !== undefined) into.push(span(value, tone))
     if (children) flatten(children, toneOf(properties?.className) ?? tone, into)
@@ -83,8 +83,8 @@ function toneOf(names: unknown): Tone | undefined {
   return tones[name.replace(/^hljs-/, '')]
 }
 
-function inLines(spans: readonly Span[]): Line[] {
-  const lines: Span[][] = [[]]
+function inLines(spans: readonly StyledSpan[]): Line[] {
+  const lines: StyledSpan[][] = [[]]
   for (const { text, tones } of spans)
     for (const [at, part] of text.split('\n').entries()) {
       if (at > 0) lines.push([])

@@ -1,7 +1,7 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { cells } from '../parts/cells.ts'
-import { type Line, type Span, span, type Tone, wrap, wrapExact } from '../parts/spans.ts'
+import { type Line, type StyledSpan, span, type Tone, wrap, wrapExact } from '../parts/spans.ts'
 import { type Block, blocksOf, isTooDeep } from './blocks.ts'
 import { tableLines } from './table.ts'
 
@@ -122,11 +122,11 @@ class Renderer {
 }
 
 /** Renders inline Markdown. */
-function inline(tokens: readonly Token[], tones: readonly Tone[] = []): Span[] {
+function inline(tokens: readonly Token[], tones: readonly Tone[] = []): StyledSpan[] {
   return tokens.flatMap(token => inlineOne(token, tones))
 }
 
-function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
+function inlineOne(token: Token, tones: readonly Tone[]): StyledSpan[] {
   switch (token.type) {
     case 'strong':
       return inline((token as Tokens.Strong).tokens, [...tones, 'strong'])
@@ -159,7 +159,7 @@ function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
 }
 
 /** Returns the text of a link, and its address if it differs. */
-function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): Span[] {
+function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): StyledSpan[] {
   const said = inline(tokens, [...tones, 'link'])
   const bare = href.replace(/^mailto:/, '')
   return text === href || text === bare
@@ -168,10 +168,10 @@ function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): Span
 }
 
 /** Highlights citations such as `[1]`. A newline in the source is a space. */
-function cited(text: string, tones: readonly Tone[]): Span[] {
+function cited(text: string, tones: readonly Tone[]): StyledSpan[] {
   const parts = decoded(text.replaceAll('\n', ' ')).split(/((?:\[\d{1,3}\])+)/)
   return parts
-    .map((part, at): Span => ({ text: part, tones: at % 2 === 1 ? [...tones, 'cite'] : tones }))
+    .map((part, at): StyledSpan => ({ text: part, tones: at % 2 === 1 ? [...tones, 'cite'] : tones }))
     .filter(({ text }) => text !== '')
 }
 

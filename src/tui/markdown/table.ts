@@ -1,4 +1,4 @@
-import { type Line, lineWidth, type Span, span, widestWord, wrap } from '../parts/spans.ts'
+import { type Line, lineWidth, type StyledSpan, span, widestWord, wrap } from '../parts/spans.ts'
 
 export interface Table {
   readonly head: readonly Line[]
@@ -48,7 +48,7 @@ function rowLines(row: readonly Line[], widths: readonly number[], align: Table[
   const height = Math.max(...wrapped.map(lines => lines.length))
   return Array.from({ length: height }, (_, down) =>
     trimmed(
-      widths.flatMap((wide, at): Span[] => [
+      widths.flatMap((wide, at): StyledSpan[] => [
         ...(at > 0 ? [span(' '.repeat(GAP))] : []),
         ...aligned(wrapped[at]![down] ?? [], wide, align[at] ?? null),
       ]),
@@ -56,13 +56,13 @@ function rowLines(row: readonly Line[], widths: readonly number[], align: Table[
   )
 }
 
-function aligned(line: Line, wide: number, side: Table['align'][number]): Span[] {
+function aligned(line: Line, wide: number, side: Table['align'][number]): StyledSpan[] {
   const free = Math.max(0, wide - lineWidth(line))
   const left = side === 'right' ? free : side === 'center' ? Math.floor(free / 2) : 0
   return [span(' '.repeat(left)), ...line, span(' '.repeat(free - left))].filter(({ text }) => text !== '')
 }
 
-function trimmed(line: Span[]): Span[] {
+function trimmed(line: StyledSpan[]): StyledSpan[] {
   const last = line.at(-1)
   return last && last.text.trim() === '' ? trimmed(line.slice(0, -1)) : line
 }

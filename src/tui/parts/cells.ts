@@ -50,7 +50,7 @@ export function fitting(text: string, width: number): string {
 }
 
 /** Truncates a text to a width, with an ellipsis. */
-export function truncate(text: string, width: number): string {
+export function truncateCells(text: string, width: number): string {
   if (cells(text) <= width) return text
   return width < 2 ? '…'.slice(0, width) : `${fitting(text, width - 1)}…`
 }

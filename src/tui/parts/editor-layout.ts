@@ -1,10 +1,10 @@
 import { cells, graphemes } from './cells.ts'
 import { type Editor, pasteLabel } from './editor.ts'
-import { cutLine, type Line, type Span, span } from './spans.ts'
+import { cutLine, type Line, type StyledSpan, span } from './spans.ts'
 
 /** Wraps the text of a field to a width. Returns its lines, and the cell and line of the cursor. */
 export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x: number; y: number } {
-  const lines: Span[][] = [[]]
+  const lines: StyledSpan[][] = [[]]
   let used = 0
   let at = 0
   let [x, y] = [0, 0]
@@ -32,8 +32,8 @@ export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x:
 }
 
 /** Joins neighbors without a style. */
-function withoutSeams(line: readonly Span[]): Line {
-  const spans: Span[] = []
+function withoutSeams(line: readonly StyledSpan[]): Line {
+  const spans: StyledSpan[] = []
   for (const one of line) {
     const last = spans.at(-1)
     if (last && last.tones.length === 0 && one.tones.length === 0)

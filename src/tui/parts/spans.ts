@@ -1,4 +1,4 @@
-import { cells, fitting, graphemes, truncate } from './cells.ts'
+import { cells, fitting, graphemes, truncateCells } from './cells.ts'
 
 /** Meaning of a piece of text; `paintFor` gives it a style. */
 export type Tone =
@@ -20,15 +20,15 @@ export type Tone =
   | 'name'
   | 'inverse'
 
-export interface Span {
+export interface StyledSpan {
   readonly text: string
   readonly tones: readonly Tone[]
 }
 
 /** One row of a terminal. */
-export type Line = readonly Span[]
+export type Line = readonly StyledSpan[]
 
-export function span(text: string, ...tones: Tone[]): Span {
+export function span(text: string, ...tones: Tone[]): StyledSpan {
   return { text, tones }
 }
 
@@ -83,7 +83,7 @@ function* pieces(text: string): Generator<string> {
   for (const [piece] of text.matchAll(/\n|[^\S\n]+|\S+/g)) yield piece
 }
 
-function atomsOf({ text, tones }: Span): Atom[] {
+function atomsOf({ text, tones }: StyledSpan): Atom[] {
   return [...pieces(text)].flatMap((piece): Atom[] => {
     if (piece === '\n') return [{ text: '', tones, width: 0, kind: 'break', breakable: false }]
     if (/^\s/.test(piece)) return [{ text: ' ', tones, width: 1, kind: 'blank', breakable: false }]
@@ -99,9 +99,9 @@ function atomsOf({ text, tones }: Span): Atom[] {
   })
 }
 
-function bodies(atoms: readonly Atom[], room: number): Span[][] {
-  const lines: Span[][] = []
-  let line: Span[] = []
+function bodies(atoms: readonly Atom[], room: number): StyledSpan[][] {
+  const lines: StyledSpan[][] = []
+  let line: StyledSpan[] = []
   let used = 0
   const end = () => {
     lines.push(line)
@@ -176,8 +176,8 @@ function runsOf(atoms: readonly Atom[]): Run[] {
 }
 
 /** Joins neighbors with the same tones. */
-function joined(line: readonly Span[]): Span[] {
-  const spans: Span[] = []
+function joined(line: readonly StyledSpan[]): StyledSpan[] {
+  const spans: StyledSpan[] = []
   for (const next of line) {
     const last = spans.at(-1)
     if (last && last.tones.join() === next.tones.join())
@@ -190,7 +190,7 @@ function joined(line: readonly Span[]): Span[] {
 /** Wraps a line of code, with all its spaces. */
 export function wrapExact(line: Line, width: number, indent: Line = []): Line[] {
   const room = Math.max(1, width - lineWidth(indent))
-  const lines: Span[][] = [[]]
+  const lines: StyledSpan[][] = [[]]
   let used = 0
   for (const { text, tones } of line) {
     let left = text
@@ -216,7 +216,7 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
 /** Truncates a line to a width, with an ellipsis. */
 export function cutLine(line: Line, width: number): Line {
   if (lineWidth(line) <= width) return line
-  const kept: Span[] = []
+  const kept: StyledSpan[] = []
   let left = width
   for (const { text, tones } of line) {
     const wide = cells(text)
@@ -225,7 +225,7 @@ export function cutLine(line: Line, width: number): Line {
       left -= wide
       continue
     }
-    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : truncate(text, left), tones })
+    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : truncateCells(text, left), tones })
     break
   }
   return kept

@@ -16,7 +16,7 @@ export interface Size {
 }
 
 /** Returns the size of a terminal; the usual one if it does not report any. */
-export function sizeOf({ stdout }: Terminal): Size {
+export function terminalSize({ stdout }: Terminal): Size {
   return { columns: stdout.columns || 80, rows: stdout.rows || 24 }
 }
 

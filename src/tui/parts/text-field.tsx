@@ -1,5 +1,5 @@
 import { Box } from 'ink'
-import { cells, truncate } from './cells.ts'
+import { cells, truncateCells } from './cells.ts'
 import type { Editor } from './editor.ts'
 import { layoutEditor } from './editor-layout.ts'
 import { Rows } from './rows.tsx'
@@ -37,7 +37,7 @@ export function layoutField(editor: Editor, options: FieldOptions): FieldLayout 
   const { lines, x, y } = layoutEditor(editor, width)
   const top = Math.max(0, Math.min(y - linesMax + 1, lines.length - linesMax))
   const shown =
-    editor.text === '' ? [[span(truncate(placeholder, width), 'dim')]] : lines.slice(top, top + linesMax)
+    editor.text === '' ? [[span(truncateCells(placeholder, width), 'dim')]] : lines.slice(top, top + linesMax)
   const marked = shown.map((line, at): Line => {
     if (isFramed) return line
     return [span(at === 0 ? mark : ' '.repeat(mark.length), 'accent'), ...line]
@@ -76,7 +76,7 @@ export function TextField({ field }: { field: FieldLayout }) {
 
 /** Returns the top of a frame with a title, which a border of Ink cannot have. */
 function frameTop(title: string, columns: number): Line {
-  const shown = ` ${truncate(title, Math.max(0, columns - 6))} `
+  const shown = ` ${truncateCells(title, Math.max(0, columns - 6))} `
   const rule = '─'.repeat(Math.max(0, columns - 3 - cells(shown)))
   return [span('╭─', 'dim'), span(shown, 'accent'), span(`${rule}╮`, 'dim')]
 }

@@ -1,22 +1,31 @@
 import type { Found } from './port.ts'
-import type { Answer, Failure, State, Step } from './types.ts'
+import type { PlaygroundAnswer, PlaygroundFailure, PlaygroundState, PlaygroundStep } from './types.ts'
 
 const RETRY_FIRST_MS = 500
 const RETRY_MAX_MS = 10_000
 
 /** Applies the results of a search; those of an earlier request are dropped. */
-export function answered(state: State, serial: number, found: Found): Step {
+export function answered(state: PlaygroundState, serial: number, found: Found): PlaygroundStep {
   const { pending, serial: newest, answer: before, at, isOpen } = state
   if (!pending || serial !== newest) return [state, []]
   const { request } = pending
-  const answer: Answer = { ...found, serial, request, moves: movesOf(found, before, request.body.text) }
+  const answer: PlaygroundAnswer = {
+    ...found,
+    serial,
+    request,
+    moves: movesOf(found, before, request.body.text),
+  }
   const chosen = before?.passages[at]?.id
   const stays = isOpen ? found.passages.findIndex(({ id }) => id === chosen) : -1
   const place = stays < 0 ? { at: 0, isOpen: false, top: 0 } : { at: stays }
   return [{ ...state, answer, pending: undefined, failure: undefined, tries: 0, ...place }, []]
 }
 
-function movesOf({ passages }: Found, before: Answer | undefined, text: string | undefined): Answer['moves'] {
+function movesOf(
+  { passages }: Found,
+  before: PlaygroundAnswer | undefined,
+  text: string | undefined,
+): PlaygroundAnswer['moves'] {
   const moves = new Map<string, number | 'new'>()
   if (before?.request.body.text !== text) return moves
   const places = new Map(before?.passages.map(({ id }, place) => [id, place]))
@@ -28,7 +37,11 @@ function movesOf({ passages }: Found, before: Answer | undefined, text: string |
 }
 
 /** Shows an error, or retries while the runtime is unreachable. */
-export function failed(state: State, serial: number, failure: Failure): Step {
+export function failedAnswerState(
+  state: PlaygroundState,
+  serial: number,
+  failure: PlaygroundFailure,
+): PlaygroundStep {
   const { pending, serial: newest } = state
   if (!pending || serial !== newest) return [state, []]
   if (!failure.isUnavailable) return [{ ...state, pending: undefined, failure, tries: 0 }, []]

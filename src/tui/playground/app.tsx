@@ -8,10 +8,10 @@ import { TextField } from '../parts/text-field.tsx'
 import { useKeys } from '../parts/use-keys.ts'
 import { layoutOf, SIDE_COLUMNS } from './layout.ts'
 import { resultLines } from './results.ts'
-import type { State } from './types.ts'
+import type { PlaygroundState } from './types.ts'
 
 interface AppProps {
-  readonly state: State
+  readonly state: PlaygroundState
   readonly paint: Paint
   readonly clock: Clock
   onKey(key: Key): void
@@ -28,7 +28,7 @@ export function PlaygroundApp({ state, paint, clock, onKey }: AppProps) {
 }
 
 /** The question, the results with the settings beside them, and the equivalent command. */
-export function PlaygroundScreen({ state }: { state: State }) {
+export function PlaygroundScreen({ state }: { state: PlaygroundState }) {
   const layout = layoutOf(state)
   const { columns, rows } = state.size
   const { header, field, above, below, room, width, side, cursor } = layout

@@ -11,8 +11,8 @@ import {
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
 import { padRight } from '../parts/cells.ts'
-import { cutLine, type Line, lineWidth, type Span, span, type Tone, wrap } from '../parts/spans.ts'
-import type { Answer } from './types.ts'
+import { cutLine, type Line, lineWidth, type StyledSpan, span, type Tone, wrap } from '../parts/spans.ts'
+import type { PlaygroundAnswer } from './types.ts'
 
 /** Longer lines are hard to read. */
 const TEXT_MAX = 100
@@ -29,7 +29,7 @@ export interface CardLook {
 }
 
 /** Returns the lines of a passage: title and score, text, and location. */
-export function cardLines(answer: Answer, place: number, look: CardLook): readonly Line[] {
+export function cardLines(answer: PlaygroundAnswer, place: number, look: CardLook): readonly Line[] {
   const passage = answer.passages[place]!
   const { width } = look
   const blanks = span(' '.repeat(INDENT))
@@ -44,13 +44,18 @@ export function cardLines(answer: Answer, place: number, look: CardLook): readon
 }
 
 /** Returns the number of lines of {@link cardLines}. */
-export function cardHeight({ passages, request }: Answer, place: number, look: CardLook): number {
+export function cardHeight({ passages, request }: PlaygroundAnswer, place: number, look: CardLook): number {
   const passage = passages[place]!
   const { lines } = textOf(passage, request.body.text ?? '', look)
   return lines.length + (passageLocation(passage) === '' ? 2 : 3)
 }
 
-function headLine(answer: Answer, place: number, section: string | undefined, look: CardLook): Line {
+function headLine(
+  answer: PlaygroundAnswer,
+  place: number,
+  section: string | undefined,
+  look: CardLook,
+): Line {
   const passage = answer.passages[place]!
   const name = passageTitle(passage)
   const right = scoreLine(answer, place, look.hasNumbers)
@@ -68,7 +73,7 @@ function titleTones({ isChosen }: CardLook): readonly ('strong' | 'accent')[] {
   return isChosen ? ['strong', 'accent'] : ['strong']
 }
 
-function scoreLine({ passages, moves }: Answer, place: number, hasNumbers: boolean): Line {
+function scoreLine({ passages, moves }: PlaygroundAnswer, place: number, hasNumbers: boolean): Line {
   const passage = passages[place]!
   const move = moves.get(passage.id)
   const moved = move === undefined ? '' : move === 'new' ? 'new ' : `${move > 0 ? '+' : ''}${move} `
@@ -111,12 +116,12 @@ function wholeOf(passage: Passage, question: string, width: number): Said {
   const lines = isOfMarkdown(passage)
     ? renderText(text, width)
     : wrap([span(text.replace(/\n\s*\n/g, '\n\n'))], width)
-  const marked = ({ text, tones }: Span) => markedSpans(text, matchesIn(text, stems), tones)
+  const marked = ({ text, tones }: StyledSpan) => markedSpans(text, matchesIn(text, stems), tones)
   return { section, lines: lines.map(line => line.flatMap(marked)) }
 }
 
-function markedSpans(text: string, marks: readonly Mark[], tones: readonly Tone[] = []): Span[] {
-  const spans: Span[] = []
+function markedSpans(text: string, marks: readonly Mark[], tones: readonly Tone[] = []): StyledSpan[] {
+  const spans: StyledSpan[] = []
   let at = 0
   for (const { start, end } of marks) {
     if (start > at) spans.push(span(text.slice(at, start), ...tones))

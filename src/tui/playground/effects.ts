@@ -3,10 +3,16 @@ import { reportOf } from '../../cli/command/report.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { isUnavailable } from '../parts/unavailable.ts'
 import type { PlaygroundPort } from './port.ts'
-import { type Beginning, start, step } from './state.ts'
-import type { Effect, Event, Failure, State, Step } from './types.ts'
+import { type Beginning, startPlayground, stepPlayground } from './state.ts'
+import type {
+  PlaygroundEffect,
+  PlaygroundEvent,
+  PlaygroundFailure,
+  PlaygroundState,
+  PlaygroundStep,
+} from './types.ts'
 
-export interface Parts {
+export interface PlaygroundParts {
   readonly port: PlaygroundPort
   readonly clock: Clock
   /** Undefined if there is no clipboard program. */
@@ -22,7 +28,7 @@ const TICK_MS = 100
 
 /** Runs a playground: applies events to its state, and does the work that follows from them. */
 export class Playground {
-  #state: State
+  #state: PlaygroundState
   #searching: AbortController | undefined
   #cancelSearch = () => {}
   #cancelTick = () => {}
@@ -30,20 +36,20 @@ export class Playground {
 
   constructor(
     beginning: Beginning,
-    private readonly parts: Parts,
+    private readonly parts: PlaygroundParts,
   ) {
-    const [state, effects] = start(beginning)
+    const [state, effects] = startPlayground(beginning)
     this.#state = state
     this.#run(effects)
   }
 
-  get state(): State {
+  get state(): PlaygroundState {
     return this.#state
   }
 
-  dispatch(event: Event): void {
-    const [timed] = step(this.#state, { type: 'tick', nowMs: this.parts.clock.now() })
-    const [state, effects]: Step = step(timed, event)
+  dispatch(event: PlaygroundEvent): void {
+    const [timed] = stepPlayground(this.#state, { type: 'tick', nowMs: this.parts.clock.now() })
+    const [state, effects]: PlaygroundStep = stepPlayground(timed, event)
     this.#state = state
     this.#run(effects)
     this.parts.onChange()
@@ -56,7 +62,7 @@ export class Playground {
     this.#isTicking = true
   }
 
-  #run(effects: readonly Effect[]): void {
+  #run(effects: readonly PlaygroundEffect[]): void {
     for (const effect of effects) this.#do(effect)
     this.#tick()
   }
@@ -70,7 +76,7 @@ export class Playground {
     })
   }
 
-  #do(effect: Effect): void {
+  #do(effect: PlaygroundEffect): void {
     switch (effect.type) {
       case 'search':
         this.#stop()
@@ -98,7 +104,7 @@ export class Playground {
     this.#searching?.abort()
   }
 
-  async #search({ serial, request }: Extract<Effect, { type: 'search' }>): Promise<void> {
+  async #search({ serial, request }: Extract<PlaygroundEffect, { type: 'search' }>): Promise<void> {
     const searching = new AbortController()
     this.#searching = searching
     const { signal } = searching
@@ -131,7 +137,7 @@ export class Playground {
   }
 }
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown): PlaygroundFailure {
   const { message, code } = reportOf(error)
   return { isUnavailable: isUnavailable(error), code: code && plainLine(code), message: plainLine(message) }
 }

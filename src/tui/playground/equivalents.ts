@@ -5,7 +5,7 @@ import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { PlaygroundSearch } from './port.ts'
 import { changedRanking } from './request.ts'
-import type { State } from './types.ts'
+import type { PlaygroundState } from './types.ts'
 
 /** A command or program with the same results. */
 export interface Equivalent {
@@ -16,7 +16,7 @@ export interface Equivalent {
 }
 
 /** Returns commands and programs with the same results. */
-export function equivalents(state: State, request: PlaygroundSearch): readonly Equivalent[] {
+export function equivalents(state: PlaygroundState, request: PlaygroundSearch): readonly Equivalent[] {
   return [
     { letter: 'w', what: 'wb', text: wbLine(state, request) },
     { letter: 'c', what: 'curl', text: curlLines(state, request) },
@@ -26,7 +26,7 @@ export function equivalents(state: State, request: PlaygroundSearch): readonly E
 
 /** Returns the `wb` command with the same results. */
 export function wbLine(
-  { about, bases, settings, hasNumbers }: State,
+  { about, bases, settings, hasNumbers }: PlaygroundState,
   { base, body }: PlaygroundSearch,
 ): string {
   const { mode, lexicalWeight, rerank } = changedRanking(base, settings)
@@ -57,12 +57,12 @@ function single(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-function urlOf({ about }: State, { base }: PlaygroundSearch): string {
+function urlOf({ about }: PlaygroundState, { base }: PlaygroundSearch): string {
   const params = { workspaceId: about.workspaceId, knowledgeBaseId: base.id }
   return about.url.replace(/\/+$/, '') + pathOf(kb.search, { params })
 }
 
-function curlLines(state: State, request: PlaygroundSearch): string {
+function curlLines(state: PlaygroundState, request: PlaygroundSearch): string {
   const lines = [
     `curl -s ${shellWord(urlOf(state, request))}`,
     ...(state.about.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
@@ -72,7 +72,7 @@ function curlLines(state: State, request: PlaygroundSearch): string {
   return lines.join(' \\\n')
 }
 
-function fetchLines(state: State, request: PlaygroundSearch): string {
+function fetchLines(state: PlaygroundState, request: PlaygroundSearch): string {
   const body = plainJson(request.body, 2).replaceAll('\n', '\n  ')
   const { hasCredential } = state.about
   return [

@@ -3,7 +3,7 @@ import type { Key } from '../parts/keys.ts'
 import { type Line, span, wrap } from '../parts/spans.ts'
 import { type Layout, layoutOf } from './layout.ts'
 import { settings } from './settings.ts'
-import type { Panel, State, Step } from './types.ts'
+import type { PlaygroundPanel, PlaygroundState, PlaygroundStep } from './types.ts'
 
 const keys: readonly (readonly [key: string, does: string])[] = [
   ['enter', 'shows the whole passage, or an excerpt'],
@@ -37,7 +37,11 @@ export function helpLines({ width }: Pick<Layout, 'width'>): Line[] {
 const scrolls: Partial<Record<Key['type'], number>> = { up: -1, down: 1, pageUp: -8, pageDown: 8 }
 
 /** Handles a key in the help: keys that do not scroll close it. */
-export function pressHelpKey(state: State, panel: Extract<Panel, { kind: 'help' }>, key: Key): Step {
+export function pressHelpKey(
+  state: PlaygroundState,
+  panel: Extract<PlaygroundPanel, { kind: 'help' }>,
+  key: Key,
+): PlaygroundStep {
   const by = scrolls[key.type]
   if (by === undefined) return [{ ...state, panel: undefined }, []]
   const layout = layoutOf(state)

@@ -1,13 +1,13 @@
 import { counted } from '../../cli/terminal/output.ts'
-import { cells, padRight, truncate } from '../parts/cells.ts'
+import { cells, padRight, truncateCells } from '../parts/cells.ts'
 import type { Editor } from '../parts/editor.ts'
-import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
+import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'
 import { type FieldLayout, layoutField } from '../parts/text-field.tsx'
 import { wbLine } from './equivalents.ts'
 import { requestOf } from './request.ts'
 import { settings } from './settings.ts'
-import type { Panel, State } from './types.ts'
+import type { PlaygroundPanel, PlaygroundState } from './types.ts'
 
 /** On wider screens the settings are beside the passages, else above them. */
 const SIDE_COLUMN_FROM = 90
@@ -40,7 +40,7 @@ export interface Layout {
   readonly cursor: { readonly x: number; readonly y: number } | undefined
 }
 
-export function layoutOf(state: State): Layout {
+export function layoutOf(state: PlaygroundState): Layout {
   const { columns, rows } = state.size
   const field = fieldOf(state)
   const isWide = columns >= SIDE_COLUMN_FROM
@@ -63,16 +63,16 @@ export function layoutOf(state: State): Layout {
 }
 
 /** Returns true if letters are text, and not commands. */
-function isTextTyped({ panel, isSetting }: State): boolean {
+function isTextTyped({ panel, isSetting }: PlaygroundState): boolean {
   return panel ? panel.kind !== 'copy' && panel.kind !== 'help' : !isSetting
 }
 
 /** Returns false if a panel is shown in place of the passages. */
-export function showsPassages(panel: Panel | undefined): boolean {
+export function showsPassages(panel: PlaygroundPanel | undefined): boolean {
   return panel === undefined || panel.kind === 'filter' || panel.kind === 'limit'
 }
 
-function headLine(state: State): Line {
+function headLine(state: PlaygroundState): Line {
   const { base, about, size } = state
   const right = resultShown(state)
   const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${about.workspace}`, 'dim')]
@@ -81,7 +81,7 @@ function headLine(state: State): Line {
   return [...shown, span(padRight('', room - lineWidth(shown))), span(right, 'dim')]
 }
 
-function resultShown({ pending, answer, nowMs, tries }: State): string {
+function resultShown({ pending, answer, nowMs, tries }: PlaygroundState): string {
   const waitedMs = pending ? nowMs - pending.sinceMs : 0
   if (pending && tries === 0 && waitedMs > SPINNER_AFTER_MS) {
     const seconds = Math.floor(waitedMs / 1_000)
@@ -91,7 +91,7 @@ function resultShown({ pending, answer, nowMs, tries }: State): string {
 }
 
 /** The field for the question, or for what a panel asks. */
-function fieldOf({ panel, question, base, size, settings }: State): FieldLayout {
+function fieldOf({ panel, question, base, size, settings }: PlaygroundState): FieldLayout {
   const isFramed = size.columns >= FRAMED_COLUMNS_MIN && size.rows >= FRAMED_ROWS_MIN
   const look = { columns: size.columns, isFramed, linesMax: FIELD_LINES }
   const field = (editor: Editor, title: string, placeholder: string) =>
@@ -109,7 +109,7 @@ function fieldOf({ panel, question, base, size, settings }: State): FieldLayout 
 }
 
 /** The error of the last request, or an empty line. */
-function statusLine({ failure, tries, panel, nowMs }: State): Line {
+function statusLine({ failure, tries, panel, nowMs }: PlaygroundState): Line {
   if (panel && 'problem' in panel && panel.problem !== '') return [span(`  ✗ ${panel.problem}`, 'bad')]
   if (tries > 0)
     return [
@@ -121,11 +121,11 @@ function statusLine({ failure, tries, panel, nowMs }: State): Line {
 }
 
 /** The settings above the passages, on a narrow screen. */
-function settingsShort(state: State): Line[] {
+function settingsShort(state: PlaygroundState): Line[] {
   const { isSetting, size } = state
   const items = settings.flatMap(({ letter, name, value }): Line[] => {
     if (!value) return []
-    const label = `${name} ${truncate(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
+    const label = `${name} ${truncateCells(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
     return [isSetting ? [span(letter, 'accent', 'strong'), span(` ${label}`)] : [span(label, 'dim')]]
   })
   return packed(items, size.columns).slice(0, isSetting ? SETTINGS_LINES : 1)
@@ -133,7 +133,7 @@ function settingsShort(state: State): Line[] {
 
 /** Packs items into lines, without breaking an item. */
 function packed(items: readonly Line[], columns: number): Line[] {
-  const lines: Span[][] = []
+  const lines: StyledSpan[][] = []
   let used = columns
   for (const item of items) {
     const more = 2 + lineWidth(item)
@@ -147,7 +147,7 @@ function packed(items: readonly Line[], columns: number): Line[] {
   return lines
 }
 
-function sideLines(state: State): Line[] {
+function sideLines(state: PlaygroundState): Line[] {
   const { isSetting } = state
   const key = (letter: string) =>
     span(letter, ...(isSetting ? (['accent', 'strong'] as const) : (['dim'] as const)))
@@ -171,12 +171,12 @@ function sideLines(state: State): Line[] {
 }
 
 /** The shell command with the same results. */
-function commandLines(state: State): Line[] {
+function commandLines(state: PlaygroundState): Line[] {
   const request = requestOf(state)
   return [[], request ? [span(`  ${wbLine(state, request)}`, 'dim')] : []]
 }
 
-function footer(state: State): Line[] {
+function footer(state: PlaygroundState): Line[] {
   const { notice, size } = state
   if (notice !== '')
     return wrap([span(notice)], size.columns - 1, { first: [span('  ')], rest: [span('  ')] }).slice(
@@ -187,7 +187,13 @@ function footer(state: State): Line[] {
   return packed(items, size.columns).slice(0, state.isSetting ? NOTICE_LINES : 1)
 }
 
-function keysOf({ panel, isSetting, isOpen, base, answer }: State): readonly (readonly [string, string])[] {
+function keysOf({
+  panel,
+  isSetting,
+  isOpen,
+  base,
+  answer,
+}: PlaygroundState): readonly (readonly [string, string])[] {
   const opens = ['enter', isOpen ? 'closes' : 'opens'] as const
   const hasHits = answer !== undefined && answer.passages.length > 0
   switch (panel?.kind) {

@@ -6,15 +6,15 @@ import { equivalents } from './equivalents.ts'
 import { applyKeyInLine } from './line-editor.ts'
 import type { Base } from './port.ts'
 import { defaultMode, requestOf, searchNow } from './request.ts'
-import type { Panel, Settings, State, Step } from './types.ts'
+import type { PlaygroundPanel, PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
 /** More passages are too many to look at. */
 const LIMIT_MAX = 100
 
-type Of<K extends Panel['kind']> = Extract<Panel, { kind: K }>
+type Of<K extends PlaygroundPanel['kind']> = Extract<PlaygroundPanel, { kind: K }>
 
 /** Opens the list of knowledge bases. */
-export function openBases(state: State): Step {
+export function openBases(state: PlaygroundState): PlaygroundStep {
   const at = Math.max(
     0,
     state.bases.findIndex(({ id }) => id === state.base?.id),
@@ -23,7 +23,7 @@ export function openBases(state: State): Step {
 }
 
 /** Returns the knowledge bases whose names contain the typed text; names that start with it come first. */
-export function offered({ bases }: State, { editor }: Of<'bases'>): readonly Base[] {
+export function matchingBases({ bases }: PlaygroundState, { editor }: Of<'bases'>): readonly Base[] {
   const typed = contentOf(editor).trim().toLowerCase()
   const holding = bases.filter(({ name }) => name.toLowerCase().includes(typed))
   const begins = ({ name }: Base) => name.toLowerCase().startsWith(typed)
@@ -31,8 +31,12 @@ export function offered({ bases }: State, { editor }: Of<'bases'>): readonly Bas
 }
 
 /** Handles a key in a panel. */
-export function pressPanelKey(state: State, panel: Exclude<Panel, { kind: 'help' }>, key: Key): Step {
-  const closed: State = { ...state, panel: undefined }
+export function pressPlaygroundPanelKey(
+  state: PlaygroundState,
+  panel: Exclude<PlaygroundPanel, { kind: 'help' }>,
+  key: Key,
+): PlaygroundStep {
+  const closed: PlaygroundState = { ...state, panel: undefined }
   if (key.type === 'escape' || (key.type === 'tab' && panel.kind === 'bases'))
     return state.base ? [closed, []] : [state, [{ type: 'leave' }]]
   switch (panel.kind) {
@@ -46,8 +50,8 @@ export function pressPanelKey(state: State, panel: Exclude<Panel, { kind: 'help'
   }
 }
 
-function pressBasesKey(state: State, panel: Of<'bases'>, key: Key): Step {
-  const all = offered(state, panel)
+function pressBasesKey(state: PlaygroundState, panel: Of<'bases'>, key: Key): PlaygroundStep {
+  const all = matchingBases(state, panel)
   const at = Math.min(panel.at, all.length - 1)
   if (key.type === 'up' || key.type === 'down') {
     const moved = Math.max(0, Math.min(all.length - 1, at + (key.type === 'up' ? -1 : 1)))
@@ -63,14 +67,14 @@ function pressBasesKey(state: State, panel: Of<'bases'>, key: Key): Step {
 }
 
 /** Searches another knowledge base for the same question. */
-function switchBase(state: State, base: Base): Step {
+function switchBase(state: PlaygroundState, base: Base): PlaygroundStep {
   if (base.id === state.base?.id) return [state, []]
-  const settings: Settings = { ...state.settings, mode: defaultMode(base) }
+  const settings: PlaygroundSettings = { ...state.settings, mode: defaultMode(base) }
   const fresh = { answer: undefined, failure: undefined, at: 0, isOpen: false, top: 0, isSetting: false }
   return searchNow({ ...state, base, settings, ...fresh }, 0)
 }
 
-function pressFieldKey(state: State, panel: Of<'filter' | 'limit'>, key: Key): Step {
+function pressFieldKey(state: PlaygroundState, panel: Of<'filter' | 'limit'>, key: Key): PlaygroundStep {
   if (key.type === 'enter') {
     const said = contentOf(panel.editor).trim()
     const change = panel.kind === 'filter' ? parseFilter(said) : parseLimit(said, state.settings.limit)
@@ -82,7 +86,7 @@ function pressFieldKey(state: State, panel: Of<'filter' | 'limit'>, key: Key): S
 }
 
 /** Parses a filter: JSON, or `key=value` pairs. Returns an error message if it is neither. */
-function parseFilter(text: string): Pick<Settings, 'filter'> | string {
+function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string {
   if (text === '') return { filter: undefined }
   const flags = text.startsWith('{') ? { filter: text } : { where: text.split(/\s+/) }
   try {
@@ -94,14 +98,14 @@ function parseFilter(text: string): Pick<Settings, 'filter'> | string {
   }
 }
 
-function parseLimit(text: string, before: number): Pick<Settings, 'limit'> | string {
+function parseLimit(text: string, before: number): Pick<PlaygroundSettings, 'limit'> | string {
   const limit = text === '' ? before : Number(text)
   return Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX
     ? { limit }
     : `a number from 1 to ${LIMIT_MAX}`
 }
 
-function pressCopyKey(state: State, panel: Of<'copy'>, key: Key): Step {
+function pressCopyKey(state: PlaygroundState, panel: Of<'copy'>, key: Key): PlaygroundStep {
   const request = requestOf(state)
   const all = request ? equivalents(state, request) : []
   if (key.type === 'up' || key.type === 'down') {

@@ -2,21 +2,21 @@ import type { Key } from '../parts/keys.ts'
 import type { Line } from '../parts/spans.ts'
 import { type CardLook, cardHeight, cardLines } from './cards.ts'
 import { type Layout, layoutOf } from './layout.ts'
-import type { Answer, State } from './types.ts'
+import type { PlaygroundAnswer, PlaygroundState } from './types.ts'
 
-function lookOf({ at, isOpen, hasNumbers }: State, { width }: Layout, place: number): CardLook {
+function lookOf({ at, isOpen, hasNumbers }: PlaygroundState, { width }: Layout, place: number): CardLook {
   return { width, hasNumbers, isChosen: place === at, isOpen: isOpen && place === at }
 }
 
 /** Returns the number of lines of each passage. */
-function heights(state: State, layout: Layout): readonly number[] {
+function heights(state: PlaygroundState, layout: Layout): readonly number[] {
   const { answer } = state
   if (!answer) return []
   return answer.passages.map((_, place) => cardHeight(answer, place, lookOf(state, layout, place)))
 }
 
 /** Returns the lines of the visible passages, dimmed if they belong to an earlier request. */
-export function passageLines(state: State, layout: Layout): readonly Line[] {
+export function passageLines(state: PlaygroundState, layout: Layout): readonly Line[] {
   const { answer, top, pending, failure } = state
   if (!answer) return []
   const seen: Line[] = []
@@ -35,7 +35,7 @@ function dimmed(line: Line): Line {
 }
 
 /** Returns the first and the last line of the selected passage. */
-function selectedLines(state: State, layout: Layout): { start: number; end: number } {
+function selectedLines(state: PlaygroundState, layout: Layout): { start: number; end: number } {
   const all = heights(state, layout)
   const start = sum(all.slice(0, state.at))
   // The blank line at its end need not be visible.
@@ -47,7 +47,7 @@ function sum(numbers: readonly number[]): number {
 }
 
 /** Scrolls to the selected passage, or to a part of it if it is longer than the screen. */
-export function scrollToSelected(state: State): State {
+export function scrollToSelected(state: PlaygroundState): PlaygroundState {
   if (!state.answer) return state
   const layout = layoutOf(state)
   const { start, end } = selectedLines(state, layout)
@@ -61,7 +61,7 @@ export function scrollToSelected(state: State): State {
 type Way = Extract<Key['type'], 'up' | 'down' | 'pageUp' | 'pageDown'>
 
 /** Selects another passage, or first scrolls through one that is shown in full. */
-export function moveSelection(state: State, way: Way): State {
+export function moveSelection(state: PlaygroundState, way: Way): PlaygroundState {
   const { answer, isOpen, top } = state
   if (!answer || answer.passages.length === 0) return state
   const layout = layoutOf(state)
@@ -80,6 +80,6 @@ export function moveSelection(state: State, way: Way): State {
 }
 
 /** Returns the average number of lines of a passage that is not shown in full. */
-function heightOf({ passages }: Answer, state: State, layout: Layout): number {
+function heightOf({ passages }: PlaygroundAnswer, state: PlaygroundState, layout: Layout): number {
   return sum(heights({ ...state, isOpen: false }, layout)) / passages.length
 }

@@ -2,25 +2,25 @@ import { rankingOf } from '../../cli/passages/request.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf } from '../parts/editor.ts'
 import type { Base, PlaygroundSearch } from './port.ts'
-import type { Settings, State, Step } from './types.ts'
+import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
 /** Delay of a search after the last key. */
 export const TYPING_DELAY_MS = 120
 
 /** Returns the default mode of a knowledge base. */
-export function defaultMode({ isLexical }: Base): Settings['mode'] {
+export function defaultMode({ isLexical }: Base): PlaygroundSettings['mode'] {
   return isLexical ? 'hybrid' : 'vector'
 }
 
 /** Returns the settings of the ranking, without defaults. */
-export function changedRanking(base: Base, { mode, lexicalWeight, rerank }: Settings) {
+export function changedRanking(base: Base, { mode, lexicalWeight, rerank }: PlaygroundSettings) {
   const weight = mode === 'hybrid' ? lexicalWeight : undefined
   const isDefault = mode === defaultMode(base) && weight === undefined
   return { mode: isDefault ? undefined : mode, lexicalWeight: weight, rerank: rerank || undefined }
 }
 
 /** Returns the request for the current question; undefined without a question. */
-export function requestOf({ base, question, settings }: State): PlaygroundSearch | undefined {
+export function requestOf({ base, question, settings }: PlaygroundState): PlaygroundSearch | undefined {
   const text = contentOf(question).trim()
   if (!base || text === '') return undefined
   const ranking = changedRanking(base, settings)
@@ -38,7 +38,7 @@ export function requestOf({ base, question, settings }: State): PlaygroundSearch
 }
 
 /** Searches for the current question, unless that request was sent already. */
-export function searchNow(state: State, delayMs: number): Step {
+export function searchNow(state: PlaygroundState, delayMs: number): PlaygroundStep {
   const request = requestOf(state)
   if (!request) {
     const quiet = { pending: undefined, answer: undefined, failure: undefined, tries: 0 }

@@ -3,15 +3,15 @@ import { type Line, span, wrap, wrapExact } from '../parts/spans.ts'
 import { equivalents } from './equivalents.ts'
 import { helpLines } from './help.ts'
 import { type Layout, showsPassages } from './layout.ts'
-import { offered } from './panel.ts'
+import { matchingBases } from './panel.ts'
 import { passageLines } from './passages.ts'
 import { requestOf } from './request.ts'
-import type { Panel, State } from './types.ts'
+import type { PlaygroundPanel, PlaygroundState } from './types.ts'
 
 const indent: Line = [span('  ')]
 
 /** Returns the lines of the results, or of the panel in their place. */
-export function resultLines(state: State, layout: Layout): readonly Line[] {
+export function resultLines(state: PlaygroundState, layout: Layout): readonly Line[] {
   const { panel, answer, question } = state
   if (panel && !showsPassages(panel)) return panelLines(state, panel, layout)
   if (answer && answer.passages.length > 0) return passageLines(state, layout)
@@ -19,21 +19,21 @@ export function resultLines(state: State, layout: Layout): readonly Line[] {
   return question.text === '' ? introLines(state, layout) : []
 }
 
-function introLines({ base }: State, { width }: Layout): Line[] {
+function introLines({ base }: PlaygroundState, { width }: Layout): Line[] {
   if (!base) return []
   const about = base.description === '' ? [] : [span(base.description), span('\n\n')]
   const intro = [...about, span('Type a question: passages are found while you type.', 'dim')]
   return wrap(intro, width - 1, { first: indent, rest: indent })
 }
 
-function nothingFound({ base, settings: { filter, mode } }: State): string {
+function nothingFound({ base, settings: { filter, mode } }: PlaygroundState): string {
   const fact = `nothing found in ${base?.name}`
   if (filter) return `${fact}; f in the settings changes the filter`
   if (mode === 'lexical') return `${fact}; h in the settings finds related words too`
   return `${fact}; try other words, or fewer of them`
 }
 
-function panelLines(state: State, panel: Panel, layout: Layout): readonly Line[] {
+function panelLines(state: PlaygroundState, panel: PlaygroundPanel, layout: Layout): readonly Line[] {
   switch (panel.kind) {
     case 'bases':
       return baseLines(state, panel, layout)
@@ -56,8 +56,12 @@ function choice(name: string, about: string, { isChosen, wide }: { isChosen: boo
   ]
 }
 
-function baseLines(state: State, panel: Extract<Panel, { kind: 'bases' }>, { room }: Layout): Line[] {
-  const all = offered(state, panel)
+function baseLines(
+  state: PlaygroundState,
+  panel: Extract<PlaygroundPanel, { kind: 'bases' }>,
+  { room }: Layout,
+): Line[] {
+  const all = matchingBases(state, panel)
   if (all.length === 0) return [[span('  no knowledge base has such a name', 'dim')]]
   const wide = Math.max(...all.map(({ name }) => cells(name)))
   const at = Math.min(panel.at, all.length - 1)
@@ -67,7 +71,7 @@ function baseLines(state: State, panel: Extract<Panel, { kind: 'bases' }>, { roo
     .slice(top, top + room)
 }
 
-function copyLines(state: State, at: number, { width }: Layout): Line[] {
+function copyLines(state: PlaygroundState, at: number, { width }: Layout): Line[] {
   const request = requestOf(state)
   if (!request) return []
   const all = equivalents(state, request)

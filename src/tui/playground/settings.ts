@@ -3,7 +3,7 @@ import { editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import { openBases } from './panel.ts'
 import { requestOf, searchNow, TYPING_DELAY_MS } from './request.ts'
-import type { Settings, State, Step } from './types.ts'
+import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
 /** Weight at which the arrow keys start. */
 const WEIGHT_START = 0.5
@@ -13,9 +13,9 @@ interface Setting {
   readonly letter: string
   readonly name: string
   /** Current value; undefined for a command. */
-  readonly value?: (state: State) => string
+  readonly value?: (state: PlaygroundState) => string
   readonly does: string
-  run(state: State): Step
+  run(state: PlaygroundState): PlaygroundStep
 }
 
 /** Settings and commands by letter, in display order. */
@@ -88,7 +88,7 @@ export const settings: readonly Setting[] = [
 ]
 
 /** Handles a key while letters change settings. */
-export function pressSettingKey(state: State, key: Key): Step {
+export function pressSettingKey(state: PlaygroundState, key: Key): PlaygroundStep {
   if (key.type === 'left' || key.type === 'right') return slid(state, key.type === 'left' ? -1 : 1)
   if (key.type !== 'typed') return [state, []]
   if (key.text === 'i' || key.text === '/') return [{ ...state, isSetting: false }, []]
@@ -96,27 +96,31 @@ export function pressSettingKey(state: State, key: Key): Step {
   return setting ? setting.run(state) : [{ ...state, notice: 'esc goes back to the question' }, []]
 }
 
-function next(mode: Settings['mode']): Settings['mode'] {
+function next(mode: PlaygroundSettings['mode']): PlaygroundSettings['mode'] {
   return modeNames[(modeNames.indexOf(mode) + 1) % modeNames.length]!
 }
 
 /** Changes settings, and searches again. */
-function changed(state: State, change: Partial<Settings>, delayMs = 0): Step {
+function changed(state: PlaygroundState, change: Partial<PlaygroundSettings>, delayMs = 0): PlaygroundStep {
   return searchNow({ ...state, settings: { ...state.settings, ...change } }, delayMs)
 }
 
-function weighed(state: State, lexicalWeight: number | undefined, delayMs?: number): Step {
+function weighed(
+  state: PlaygroundState,
+  lexicalWeight: number | undefined,
+  delayMs?: number,
+): PlaygroundStep {
   if (state.settings.mode !== 'hybrid')
     return [{ ...state, notice: 'the weight is for mode hybrid; h changes the mode' }, []]
   return changed(state, { lexicalWeight }, delayMs)
 }
 
-function slid(state: State, by: number): Step {
+function slid(state: PlaygroundState, by: number): PlaygroundStep {
   const steps = Math.round((state.settings.lexicalWeight ?? WEIGHT_START) * WEIGHT_STEPS) + by
   return weighed(state, Math.max(0, Math.min(WEIGHT_STEPS, steps)) / WEIGHT_STEPS, TYPING_DELAY_MS)
 }
 
-function weightShown({ settings: { mode, lexicalWeight } }: State): string {
+function weightShown({ settings: { mode, lexicalWeight } }: PlaygroundState): string {
   if (mode !== 'hybrid') return '-'
   return lexicalWeight === undefined ? 'auto' : `${Math.round(lexicalWeight * 100)} % words`
 }

@@ -1,20 +1,26 @@
 import { contentOf, editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import { answered, failed } from './answers.ts'
+import { answered, failedAnswerState } from './answers.ts'
 import { pressHelpKey } from './help.ts'
 import { applyKeyInLine, oneLine } from './line-editor.ts'
-import { openBases, pressPanelKey } from './panel.ts'
+import { openBases, pressPlaygroundPanelKey } from './panel.ts'
 import { moveSelection, scrollToSelected } from './passages.ts'
 import type { Base } from './port.ts'
 import { defaultMode, searchNow, TYPING_DELAY_MS } from './request.ts'
 import { pressSettingKey } from './settings.ts'
-import type { About, Event, Settings, State, Step } from './types.ts'
+import type {
+  PlaygroundAbout,
+  PlaygroundEvent,
+  PlaygroundSettings,
+  PlaygroundState,
+  PlaygroundStep,
+} from './types.ts'
 
 const LIMIT_DEFAULT = 10
 
 export interface Beginning {
-  readonly about: About
+  readonly about: PlaygroundAbout
   readonly bases: readonly Base[]
   /** The named knowledge base, or the only one. */
   readonly base: Base | undefined
@@ -23,15 +29,15 @@ export interface Beginning {
   readonly nowMs: number
 }
 
-export function start({ about, bases, base, question, size, nowMs }: Beginning): Step {
-  const settings: Settings = {
+export function startPlayground({ about, bases, base, question, size, nowMs }: Beginning): PlaygroundStep {
+  const settings: PlaygroundSettings = {
     mode: base ? defaultMode(base) : 'hybrid',
     lexicalWeight: undefined,
     rerank: false,
     filter: undefined,
     limit: LIMIT_DEFAULT,
   }
-  const state: State = {
+  const state: PlaygroundState = {
     about,
     size,
     nowMs,
@@ -57,17 +63,17 @@ export function start({ about, bases, base, question, size, nowMs }: Beginning):
 }
 
 /** Returns the state after an event, and the work that follows from it. */
-export function step(state: State, event: Event): Step {
+export function stepPlayground(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
   const [next, effects] = after(state, event)
   return [next === state ? state : scrollToSelected(next), effects]
 }
 
-function after(state: State, event: Event): Step {
+function after(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
   switch (event.type) {
     case 'answered':
       return answered(state, event.serial, event.found)
     case 'failed':
-      return failed(state, event.serial, event.failure)
+      return failedAnswerState(state, event.serial, event.failure)
     case 'listed':
       return listed(state, event.bases)
     case 'tick':
@@ -84,26 +90,26 @@ function after(state: State, event: Event): Step {
 }
 
 /** Updates the list of knowledge bases. The current one stays, even if it was deleted. */
-function listed(state: State, bases: readonly Base[]): Step {
+function listed(state: PlaygroundState, bases: readonly Base[]): PlaygroundStep {
   const base = bases.find(({ id }) => id === state.base?.id) ?? state.base
   return [{ ...state, bases, base }, []]
 }
 
-function pressed(state: State, key: Key): Step {
-  const calm: State = state.notice === '' ? state : { ...state, notice: '' }
+function pressed(state: PlaygroundState, key: Key): PlaygroundStep {
+  const calm: PlaygroundState = state.notice === '' ? state : { ...state, notice: '' }
   if (key.type === 'cancel') return [calm, [{ type: 'leave' }]]
   if (key.type === 'redraw') return [calm, [{ type: 'redraw' }]]
   // Letters that are typed fast arrive together, and the first one can change the meaning of the next one.
   if (key.type === 'typed' && key.text.length > 1 && (calm.isSetting || calm.panel))
-    return [...key.text].reduce<Step>(
+    return [...key.text].reduce<PlaygroundStep>(
       ([before, effects], text) => {
-        const [next, more] = step(before, { type: 'typed', text })
+        const [next, more] = stepPlayground(before, { type: 'typed', text })
         return [next, [...effects, ...more]]
       },
       [calm, []],
     )
   if (calm.panel?.kind === 'help') return pressHelpKey(calm, calm.panel, key)
-  if (calm.panel) return pressPanelKey(calm, calm.panel, key)
+  if (calm.panel) return pressPlaygroundPanelKey(calm, calm.panel, key)
   switch (key.type) {
     case 'tab':
     case 'backTab':
@@ -126,11 +132,11 @@ function pressed(state: State, key: Key): Step {
 }
 
 /** Shows a passage in full, or no longer. */
-function open(state: State, at: number, isOpen: boolean): Step {
+function open(state: PlaygroundState, at: number, isOpen: boolean): PlaygroundStep {
   return state.answer?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
 }
 
-function typed(state: State, key: Key): Step {
+function typed(state: PlaygroundState, key: Key): PlaygroundStep {
   const question = applyKeyInLine(state.question, key)
   if (!question) return [state, []]
   const next = { ...state, question }

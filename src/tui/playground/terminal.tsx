@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Key } from '../parts/keys.ts'
 import { type Paint, paintFor } from '../parts/paint.ts'
-import { sizeOf, type Terminal, TerminalSession } from '../parts/terminal-session.ts'
+import { type Terminal, TerminalSession, terminalSize } from '../parts/terminal-session.ts'
 import { PlaygroundApp } from './app.tsx'
 import { Playground } from './effects.ts'
 import { wbLine } from './equivalents.ts'
@@ -46,7 +46,7 @@ class TerminalPlayground {
       onEnd: () => this.#end(),
     })
     this.#playground = new Playground(
-      { ...beginning, size: sizeOf(terminal), nowMs: clock.now() },
+      { ...beginning, size: terminalSize(terminal), nowMs: clock.now() },
       {
         port,
         clock,
@@ -87,7 +87,7 @@ class TerminalPlayground {
 
   /** Draws the whole screen, because the terminal may have wrapped its rows again. */
   #redraw(): void {
-    const size = sizeOf(this.options.terminal)
+    const size = terminalSize(this.options.terminal)
     this.#session.atOnce(() => {
       this.#session.hide()
       this.#session.eraseFrom(size.rows)

@@ -5,7 +5,7 @@ import type { Size } from '../parts/terminal-session.ts'
 import type { Base, Found, PlaygroundSearch } from './port.ts'
 
 /** The runtime and workspace, as equivalent commands name them. */
-export interface About {
+export interface PlaygroundAbout {
   readonly workspaceId: string
   readonly workspace: string
   /** Origin of the runtime. */
@@ -17,7 +17,7 @@ export interface About {
 }
 
 /** Ranking and filter. */
-export interface Settings {
+export interface PlaygroundSettings {
   readonly mode: Mode
   /** Weight of lexical search, from 0 to 1; undefined for the default of the runtime. */
   readonly lexicalWeight: number | undefined
@@ -30,7 +30,7 @@ export interface Settings {
 }
 
 /** The passages of one request. */
-export interface Answer extends Found {
+export interface PlaygroundAnswer extends Found {
   readonly serial: number
   readonly request: PlaygroundSearch
   /** Change of rank by passage ID since the last settings; empty for another question. */
@@ -38,32 +38,32 @@ export interface Answer extends Found {
 }
 
 /** Input in place of the question. */
-export type Panel =
+export type PlaygroundPanel =
   | { readonly kind: 'bases'; readonly editor: Editor; readonly at: number }
   | { readonly kind: 'filter' | 'limit'; readonly editor: Editor; readonly problem: string }
   | { readonly kind: 'copy'; readonly at: number }
   | { readonly kind: 'help'; readonly top: number }
 
 /** State of a playground. */
-export interface State {
-  readonly about: About
+export interface PlaygroundState {
+  readonly about: PlaygroundAbout
   readonly size: Size
   readonly nowMs: number
   readonly bases: readonly Base[]
   readonly base: Base | undefined
   readonly question: Editor
-  readonly settings: Settings
+  readonly settings: PlaygroundSettings
   /** Shows scores as numbers, too. */
   readonly hasNumbers: boolean
   /** Letters change settings, and are not added to the question. */
   readonly isSetting: boolean
-  readonly panel: Panel | undefined
+  readonly panel: PlaygroundPanel | undefined
   /** Number of the newest request. */
   readonly serial: number
   /** The newest request, until it is answered. */
   readonly pending: { readonly request: PlaygroundSearch; readonly sinceMs: number } | undefined
-  readonly answer: Answer | undefined
-  readonly failure: Failure | undefined
+  readonly answer: PlaygroundAnswer | undefined
+  readonly failure: PlaygroundFailure | undefined
   /** Number of failed attempts to reach the runtime. */
   readonly tries: number
   /** Index of the selected passage, and whether it is shown in full. */
@@ -77,17 +77,17 @@ export interface State {
 }
 
 /** An error in words for the user. */
-export interface Failure {
+export interface PlaygroundFailure {
   readonly isUnavailable: boolean
   readonly code: string | undefined
   readonly message: string
 }
 
 /** An event of a playground: a key, or news from the runtime. */
-export type Event =
+export type PlaygroundEvent =
   | Key
   | { readonly type: 'answered'; readonly serial: number; readonly found: Found }
-  | { readonly type: 'failed'; readonly serial: number; readonly failure: Failure }
+  | { readonly type: 'failed'; readonly serial: number; readonly failure: PlaygroundFailure }
   | { readonly type: 'listed'; readonly bases: readonly Base[] }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
@@ -95,7 +95,7 @@ export type Event =
   | { readonly type: 'notCopied'; readonly text: string; readonly why: string }
 
 /** Work for {@link Playground}, which the state only asks for. */
-export type Effect =
+export type PlaygroundEffect =
   /** Cancels the current search, and starts one after a delay. */
   | {
       readonly type: 'search'
@@ -109,4 +109,4 @@ export type Effect =
   | { readonly type: 'redraw' }
   | { readonly type: 'leave' }
 
-export type Step = readonly [State, readonly Effect[]]
+export type PlaygroundStep = readonly [PlaygroundState, readonly PlaygroundEffect[]]

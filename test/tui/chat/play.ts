@@ -3,9 +3,9 @@ import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
 import type { Document } from '../../../src/contract/documents.ts'
 import { start, step } from '../../../src/tui/chat/state.ts'
-import type { Effect, Event, Printed, State } from '../../../src/tui/chat/types.ts'
+import type { ChatEffect, ChatEvent, ChatState, Printed } from '../../../src/tui/chat/types.ts'
 
-export const fresh: State = {
+export const fresh: ChatState = {
   ...start(
     { agent: 'Maven', knowledgeBases: ['papers'], servers: { '7f': 'issues' } },
     { columns: 80, rows: 24 },
@@ -15,8 +15,8 @@ export const fresh: State = {
 }
 
 /** Applies events to a state. Returns the last state and all effects. */
-export function play(state: State, ...events: Event[]): { state: State; effects: Effect[] } {
-  const effects: Effect[] = []
+export function play(state: ChatState, ...events: ChatEvent[]): { state: ChatState; effects: ChatEffect[] } {
+  const effects: ChatEffect[] = []
   let current = state
   for (const event of events) {
     const [next, more] = step(current, event)
@@ -26,14 +26,14 @@ export function play(state: State, ...events: Event[]): { state: State; effects:
   return { state: current, effects }
 }
 
-export function typed(text: string): Event[] {
+export function typed(text: string): ChatEvent[] {
   return [{ type: 'typed', text }, { type: 'enter' }]
 }
 
 export function heard<E extends TurnEvent['event']>(
   event: E,
   data: Extract<TurnEvent, { event: E }>['data'],
-): Event {
+): ChatEvent {
   return { type: 'turn', event: { event, data } as TurnEvent }
 }
 
@@ -70,12 +70,12 @@ export function passage(text: string): Passage {
   }
 }
 
-export function printed(effects: readonly Effect[]): Printed[] {
+export function printed(effects: readonly ChatEffect[]): Printed[] {
   return effects.flatMap(effect => (effect.type === 'print' ? [effect.printed] : []))
 }
 
 /** Returns the printed parts as text. */
-export function words(effects: readonly Effect[]): string[] {
+export function words(effects: readonly ChatEffect[]): string[] {
   return printed(effects).map(one => {
     switch (one.kind) {
       case 'you':

@@ -8,7 +8,7 @@ import { passagePanel } from '../../../src/tui/chat/panel.ts'
 import { PanelScreen } from '../../../src/tui/chat/panel-screen.tsx'
 import { screenReaderLines, screenReaderQuestion } from '../../../src/tui/chat/screen-reader.ts'
 import { printedLines } from '../../../src/tui/chat/transcript.ts'
-import type { Panel, Printed, State } from '../../../src/tui/chat/types.ts'
+import type { ChatPanel, ChatState, Printed } from '../../../src/tui/chat/types.ts'
 import type { Highlight } from '../../../src/tui/markdown/render.ts'
 import { cells } from '../../../src/tui/parts/cells.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
@@ -27,11 +27,11 @@ const approval = heard('tool-approval', {
   expiresAt: '1970-01-01T00:01:01.000Z',
 })
 
-function live(state: State): string[] {
+function live(state: ChatState): string[] {
   return rowsOf(createElement(LiveRegion, { state, highlight: undefined }), state.size.columns)
 }
 
-function panelRows(panel: Panel, size: Size, highlight?: Highlight): string[] {
+function panelRows(panel: ChatPanel, size: Size, highlight?: Highlight): string[] {
   return rowsOf(createElement(PanelScreen, { panel, size, highlight }), size.columns)
 }
 
@@ -39,7 +39,7 @@ function shown(printed: Printed, columns = 80): string[] {
   return printedLines(printed, { columns, agent: 'Maven' }).map(paint)
 }
 
-const sized = (state: State, columns: number, rows: number): State =>
+const sized = (state: ChatState, columns: number, rows: number): ChatState =>
   play(state, { type: 'resized', size: { columns, rows } }).state
 const answering = play(
   fresh,
@@ -52,7 +52,7 @@ const away = play(fresh, ...typed('why?'), {
   type: 'failed',
   failure: { kind: 'unreachable', code: '', message: '', next: [] },
 }).state
-const imaged: State = {
+const imaged: ChatState = {
   ...play(fresh, ...typed('why?'), heard('done', message('agent', 'So.'))).state,
   images: [
     { name: 'shot.png', ...imageOf() },
@@ -60,7 +60,7 @@ const imaged: State = {
   ],
   fileTask: 'attaching day.md',
 }
-const states: [string, State][] = [
+const states: [string, ChatState][] = [
   ['nothing was said', fresh],
   ['an answer comes', answering],
   ['a tool waits', waiting],

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { Event, Failure, State } from '../../../src/tui/chat/types.ts'
+import type { ChatEvent, ChatFailure, ChatState } from '../../../src/tui/chat/types.ts'
 import { contentOf } from '../../../src/tui/parts/editor.ts'
 import { imageOf } from '../../harness/images.ts'
 import { fresh, heard, message, passage, play, printed, typed, words } from './play.ts'
@@ -16,10 +16,10 @@ const citation = {
   page: null,
 }
 const cited = { citations: JSON.stringify([citation]) }
-const away: Failure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', next: [] }
+const away: ChatFailure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', next: [] }
 const imageDescriptor = { index: 0, mediaType: 'image/png', bytes: 1_500 } as const
-const refusal = (code: string): Failure => ({ kind: 'refused', code, message: 'no', next: ['do this'] })
-const approval = (approvalId = 'a1'): Event =>
+const refusal = (code: string): ChatFailure => ({ kind: 'refused', code, message: 'no', next: ['do this'] })
+const approval = (approvalId = 'a1'): ChatEvent =>
   heard('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
 
 const asked = play(fresh, ...typed('why?')).state
@@ -29,7 +29,7 @@ const answering = play(
   heard('token', { delta: 'Because' }),
 ).state
 const answered = play(answering, heard('done', message('agent', 'Because', cited))).state
-const draft = (state: State) => contentOf(state.input.editor)
+const draft = (state: ChatState) => contentOf(state.input.editor)
 
 describe('a turn', () => {
   test('is sent, is answered, and is counted', () => {
@@ -70,7 +70,7 @@ describe('a turn', () => {
 
   test('lists the passages that an answer without citations used, and opens them', () => {
     const used = [{ ...citation, attachmentId: null }]
-    const uncited: Event = {
+    const uncited: ChatEvent = {
       type: 'turn',
       event: { event: 'done', data: message('agent', 'Because') },
       used,
@@ -177,14 +177,14 @@ describe('a turn', () => {
       heard('stream-error', { code: 'rate_limited', message: 'later', status: 429 }),
       'bad: later (rate_limited)',
     ],
-    ['refused', { type: 'failed', failure: refusal('forbidden') } as Event, 'bad: no (forbidden)'],
+    ['refused', { type: 'failed', failure: refusal('forbidden') } as ChatEvent, 'bad: no (forbidden)'],
   ])('ends %s', (_name, event, told) => {
     const { state, effects } = play(asked, event)
     expect(words(effects)[0]).toBe(told)
     expect(state.turn).toBeUndefined()
   })
 
-  test.each<[string, Event]>([
+  test.each<[string, ChatEvent]>([
     ['fails', heard('error', message('agent', 'no', { error_message: 'no more' }))],
     ['is refused', { type: 'failed', failure: refusal('forbidden') }],
     ['is lost', { type: 'failed', failure: away }],
@@ -207,7 +207,7 @@ describe('a turn', () => {
   })
 
   test('a message that was refused is in the field again, unless something else is', () => {
-    const failed: Event = { type: 'failed', failure: refusal('forbidden') }
+    const failed: ChatEvent = { type: 'failed', failure: refusal('forbidden') }
     expect(draft(play(asked, failed).state)).toBe('why?')
     expect(draft(play(asked, { type: 'typed', text: 'new' }, failed).state)).toBe('new')
   })
@@ -260,7 +260,7 @@ describe('a turn', () => {
     expect(state.queue.map(({ content }) => content)).toEqual(['and?'])
   })
 
-  test.each<[string, Event]>([
+  test.each<[string, ChatEvent]>([
     ['is stopped', { type: 'cancel' }],
     ['fails', heard('error', message('agent', '', { error_message: 'no more' }))],
     ['is lost', { type: 'failed', failure: away }],
@@ -339,7 +339,7 @@ describe('Ctrl-C', () => {
 })
 
 describe('a tool that waits', () => {
-  const later: Event = { type: 'tick', nowMs: 2_000 }
+  const later: ChatEvent = { type: 'tick', nowMs: 2_000 }
 
   test.each([
     ['o', 'once'],
@@ -353,7 +353,11 @@ describe('a tool that waits', () => {
   })
 
   test('is not answered by who was typing when it came, nor by Enter or a paste', () => {
-    const keys: Event[] = [{ type: 'enter' }, { type: 'pasted', text: 'o' }, { type: 'typed', text: 'on' }]
+    const keys: ChatEvent[] = [
+      { type: 'enter' },
+      { type: 'pasted', text: 'o' },
+      { type: 'typed', text: 'on' },
+    ]
     expect(play(answering, approval(), { type: 'typed', text: 'o' }, later, ...keys).effects).toEqual([])
   })
 
@@ -500,7 +504,7 @@ describe('versions of the last question', () => {
     expect(play(answered, { type: 'wordRight' }).effects).toEqual([{ type: 'stepVersion', by: 1 }])
   })
 
-  test.each<[string, State]>([
+  test.each<[string, ChatState]>([
     ['text is typed', play(answered, { type: 'typed', text: 'a b' }).state],
     ['an answer is coming', answering],
     ['nothing was asked', fresh],
@@ -653,13 +657,13 @@ describe('commands', () => {
 describe('images', () => {
   const named = (name: string) => ({ name, ...imageOf() })
   const shot = named('shot.png')
-  const read = (name: string): Event[] => [
+  const read = (name: string): ChatEvent[] => [
     ...typed(`/image ${name}`),
     { type: 'imageRead', image: named(name) },
     { type: 'fileTaskEnded' },
   ]
   const withShot = play(answered, ...read('shot.png')).state
-  const refused: Event = { type: 'failed', failure: refusal('llm_model_no_images') }
+  const refused: ChatEvent = { type: 'failed', failure: refusal('llm_model_no_images') }
 
   test('go with the next question, and with no later one', () => {
     expect(play(answered, ...typed('/image a/shot.png'))).toMatchObject({
@@ -687,7 +691,7 @@ describe('images', () => {
 
   test('are there again with a question that was refused or taken back', () => {
     const asking = play(withShot, ...typed('what is it?')).state
-    const lost: Event = { type: 'failed', failure: away }
+    const lost: ChatEvent = { type: 'failed', failure: away }
     for (const { state } of [play(asking, refused), play(asking, lost, { type: 'cancel' })])
       expect([draft(state), state.images]).toEqual(['what is it?', [shot]])
   })
@@ -805,7 +809,7 @@ describe('typing', () => {
 
   test('ctrl+r finds what was sent', () => {
     const past = { ...answered, input: { ...answered.input, past: ['first law', 'second', 'third law'] } }
-    const search: Event[] = [{ type: 'search' }, { type: 'typed', text: 'law' }]
+    const search: ChatEvent[] = [{ type: 'search' }, { type: 'typed', text: 'law' }]
     expect(draft(play(past, ...search).state)).toBe('third law')
     expect(draft(play(past, ...search, { type: 'search' }).state)).toBe('first law')
     expect(draft(play(past, { type: 'typed', text: 'x' }, ...search, { type: 'escape' }).state)).toBe('x')

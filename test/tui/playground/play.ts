@@ -3,8 +3,8 @@ import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
 import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
 import type { Base, Found, PlaygroundSearch } from '../../../src/tui/playground/port.ts'
-import { type Beginning, start, step } from '../../../src/tui/playground/state.ts'
-import type { Effect, Event, State } from '../../../src/tui/playground/types.ts'
+import { type Beginning, startPlayground, stepPlayground } from '../../../src/tui/playground/state.ts'
+import type { PlaygroundEffect, PlaygroundEvent, PlaygroundState } from '../../../src/tui/playground/types.ts'
 import { rowsOf } from '../frame.ts'
 
 export function base(name: string, more: Partial<Base> = {}): Base {
@@ -41,12 +41,12 @@ export function keysOf(typed: string): Key[] {
 
 /** A playground without a terminal. */
 export class Play {
-  state: State
-  effects: Effect[]
+  state: PlaygroundState
+  effects: PlaygroundEffect[]
 
   constructor(beginning: Partial<Beginning> = {}) {
     const bases = beginning.bases ?? [base('papers')]
-    const [state, effects] = start({
+    const [state, effects] = startPlayground({
       about: {
         workspaceId: '0190aaaa-0000-7000-8000-000000000001',
         workspace: 'demo',
@@ -65,9 +65,9 @@ export class Play {
     this.effects = [...effects]
   }
 
-  event(...events: Event[]): this {
+  event(...events: PlaygroundEvent[]): this {
     for (const event of events) {
-      const [state, effects] = step(this.state, event)
+      const [state, effects] = stepPlayground(this.state, event)
       this.state = state
       this.effects.push(...effects)
     }

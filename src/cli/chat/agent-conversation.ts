@@ -15,21 +15,21 @@ import { findPassages, type Passage } from '../passages/find-passages.ts'
 import { documentName } from '../shown/resources.ts'
 import { formatAgo } from '../terminal/duration.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
-import { markdownOf } from './exported.ts'
-import { type ChatPort, type Choice, type Say, usedPassagesMax } from './port.ts'
+import { conversationMarkdown } from './conversation-markdown.ts'
+import { type ChatPort, type Choice, type OutgoingMessage, usedPassagesMax } from './port.ts'
 import { usedChunks } from './used-chunks.ts'
 
 const passagesFound = 5
 
 type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
-/** A conversation with an agent of a runtime. It begins there with the first message. */
-export class Talk implements ChatPort {
+/** A conversation with an agent of a runtime. The runtime creates it with the first message. */
+export class AgentConversation implements ChatPort {
   #conversation: Conversation | undefined
   #conversationId: string | undefined
   /** No question was accepted since this object created the conversation. */
   #isUnused = false
-  /** Of a conversation that has not begun. */
+  /** Knowledge bases for a conversation that is not created yet. */
   #knowledgeBaseIds: readonly string[] | undefined
   /** True if the last turn continues when its connection closes. */
   #isDetached = false
@@ -45,7 +45,7 @@ export class Talk implements ChatPort {
   }
 
   /** Sends a message whose turn continues if the connection breaks, as far as the runtime allows more of them. */
-  async *send(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  async *send(say: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     this.#isDetached = true
     try {
       yield* this.#stream({ ...say, approvals: true, detached: true }, signal)
@@ -74,16 +74,16 @@ export class Talk implements ChatPort {
   }
 
   /** Sends a message whose turn ends with the connection; the sender can approve tool calls. */
-  sendAttended(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  sendAttended(say: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     return this.#stream({ ...say, approvals: true }, signal)
   }
 
   /** Like {@link sendAttended}, but tools that need an approval are denied. */
-  sendUnasked(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  sendUnasked(say: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     return this.#stream(say, signal)
   }
 
-  async sendWhole(say: Say): Promise<MessagePair> {
+  async sendWhole(say: OutgoingMessage): Promise<MessagePair> {
     const pair = await this.#inConversation(params =>
       this.client.call(chat.send, { params, body: bodyOf(say) }),
     )
@@ -150,7 +150,7 @@ export class Talk implements ChatPort {
       params,
       query: { limit: limits.attachmentsPerConversation },
     })
-    return plain(markdownOf(conversation, this.agent.name, said, attached.items))
+    return plain(conversationMarkdown(conversation, this.agent.name, said, attached.items))
   }
 
   async find(question: string): Promise<Passage[]> {
@@ -273,7 +273,7 @@ export class Talk implements ChatPort {
     })
   }
 
-  /** All of the workspace, as a conversation says it: of an agent that has its own by their ids. */
+  /** Returns the IDs that mean the whole workspace: none, or all IDs if the agent has its own knowledge bases. */
   async #all(): Promise<string[]> {
     if (this.agent.knowledgeBaseIds.length === 0) return []
     return (await this.knowledgeBases()).map(({ id }) => id)
@@ -318,7 +318,7 @@ export class Talk implements ChatPort {
     if (conversationId !== undefined) this.#knowledgeBaseIds = undefined
   }
 
-  /** The newest conversation with this agent; undefined where there is none. */
+  /** Returns the newest conversation with this agent; undefined without one. */
   async newest(): Promise<Conversation | undefined> {
     const page = { params: this.#ofAgent, query: { limit: 1 } }
     return (await this.client.call(conversations.list, page)).items[0]
@@ -329,7 +329,7 @@ export class Talk implements ChatPort {
     return { workspaceId, agentId }
   }
 
-  /** What is answered from: the conversation's, else the agent's; none is all of the workspace. */
+  /** IDs of the knowledge bases of the conversation, or else of the agent; empty for the whole workspace. */
   async #inUse(): Promise<readonly string[]> {
     const conversation = await this.#begun()
     const own = conversation?.knowledgeBaseIds ?? this.#knowledgeBaseIds ?? []
@@ -345,7 +345,7 @@ export class Talk implements ChatPort {
   }
 
   async *#stream(
-    say: Say & { approvals?: boolean; detached?: boolean },
+    say: OutgoingMessage & { approvals?: boolean; detached?: boolean },
     signal: AbortSignal,
   ): AsyncGenerator<TurnEvent> {
     const body = bodyOf(say)
@@ -367,7 +367,7 @@ export class Talk implements ChatPort {
     }
   }
 
-  /** Say something where it belongs. A conversation that would begin with a refusal does not begin. */
+  /** Sends a message in the conversation. A new conversation is deleted if its first message is refused. */
   async #inConversation<T>(say: (params: ConversationParams) => Promise<T>): Promise<T> {
     const conversationId = this.#conversationId ?? (await this.#begin())
     try {
@@ -395,7 +395,7 @@ export class Talk implements ChatPort {
 }
 
 /** Returns what is sent of a message: its images without their names. */
-function bodyOf<S extends Say>({ images = [], ...say }: S) {
+function bodyOf<S extends OutgoingMessage>({ images = [], ...say }: S) {
   const sent = images.map(({ mediaType, data }) => ({ mediaType, data }))
   return { ...say, ...(sent.length > 0 && { images: sent }) }
 }

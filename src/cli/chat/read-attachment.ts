@@ -7,11 +7,11 @@ import { mayBeText, mediaTypeOf } from '../ingest/text-types.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /**
- * Reads a file that is attached to a conversation.
+ * Reads a file to attach to a conversation.
  *
- * @throws UsageError  it cannot be read, is no file, or is too large
+ * @throws UsageError  the file cannot be read, is not a regular file, or is too large
  */
-export async function attachedFile(path: string, cwd: string): Promise<File> {
+export async function readAttachment(path: string, cwd: string): Promise<File> {
   const file = resolveTypedPath(cwd, path)
   const name = basename(path)
   const type = mayBeText(name) ? mediaTypeOf(name) : 'application/octet-stream'

@@ -1,12 +1,12 @@
 import type { Attachment } from '../../contract/attachments.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Conversation, Message } from '../../contract/conversations.ts'
+import { citationPlace } from './citation-source.ts'
 import { citationsOf } from './citations.ts'
 import { imageLines } from './images.ts'
-import { placeIn } from './sources.ts'
 
 /** Returns a conversation as Markdown, with the names of its attachments, and cited passages as footnotes. */
-export function markdownOf(
+export function conversationMarkdown(
   { title, conversationId, createdAt }: Conversation,
   agent: string,
   messages: readonly Message[],
@@ -31,11 +31,11 @@ function spoken(message: Message, agent: string, footnotes: Footnotes): string {
   return [`## ${who}`, ...parts].join('\n\n')
 }
 
-/** The passages that a conversation cites. Several may have the same number in old conversations. */
+/** Passages that a conversation cites. In old conversations, several can have the same number. */
 class Footnotes {
   readonly #citations = new Map<number, Citation>()
 
-  /** The number of the citation, or the next one that no other passage has. */
+  /** Returns the number of the citation, or the next free number if another passage has it. */
   numberOf(citation: Citation): number {
     let { number } = citation
     while (this.#isTaken(number, citation)) number++
@@ -58,5 +58,5 @@ function footnote(number: number, citation: Citation): string {
   const { title, sourceFilename, documentId } = citation
   const name = title ?? sourceFilename ?? documentId ?? 'a record'
   const file = title !== null && sourceFilename
-  return `[^${number}]: ${[name, file, placeIn(citation)].filter(Boolean).join(' · ')}`
+  return `[^${number}]: ${[name, file, citationPlace(citation)].filter(Boolean).join(' · ')}`
 }

@@ -3,16 +3,16 @@ import { WbError } from '../../contract/errors.ts'
 import { findAgent, listAgents } from '../find/agent.ts'
 import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 
-/** Speaks where no agent is named and there are several. */
+/** Name of the agent that is used if there are several and none is named. */
 const usual = 'maven'
 
 /**
- * The agent that one speaks with: the one that is named, else the only one, else Maven, else the first.
+ * Returns the named agent, or else the only one, Maven, or the first.
  *
- * @returns with whether it was chosen among several by nobody
+ * @returns `isAssumed` is true if there are several agents and none was named
  * @throws WbError agent_not_found, UsageError
  */
-export async function speaker(
+export async function resolveAgent(
   resolving: ResolveContext,
   wanted: string | undefined,
 ): Promise<{ agent: Agent; isAssumed: boolean }> {

@@ -2,18 +2,23 @@ import type { Passage } from '../passages/find-passages.ts'
 import { stemsOf } from '../passages/matches.ts'
 import { excerptWithSection, passageLocation, passageTitle } from '../passages/print-passages.ts'
 
-/** A passage in place of an answer: what it is called, what of it bears on the question, and where it stands. */
-export interface FoundCard {
+/** A passage that is shown instead of an answer: its title, the lines that match the question, and its source. */
+export interface PassageSummary {
   readonly title: string
   readonly lines: readonly string[]
-  /** Empty where nothing is known of it. */
+  /** Empty if unknown. */
   readonly place: string
 }
 
 const linesMax = 4
 
-/** @param width  of a line, in cells */
-export function foundCard(passage: Passage, question: string, width: number, lines = linesMax): FoundCard {
+/** @param width  width of a line in cells */
+export function summarizePassage(
+  passage: Passage,
+  question: string,
+  width: number,
+  lines = linesMax,
+): PassageSummary {
   const shown = excerptWithSection(passage, stemsOf(question), { width, lines })
   const name = passageTitle(passage)
   return {

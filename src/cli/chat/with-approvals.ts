@@ -6,19 +6,19 @@ import { plainLine, revealed } from '../terminal/terminal-text.ts'
 type Waiting = Extract<TurnEvent, { event: 'tool-approval' }>['data']
 
 interface Approving {
-  /** Begins the turn; the signal lets go of it. */
+  /** Starts the turn. The signal closes its connection. */
   send(signal: AbortSignal): AsyncGenerator<TurnEvent>
-  /** Ask the person; the signal fires when it is too late. */
+  /** Asks the user. The signal aborts when the decision is no longer needed. */
   ask(waiting: Waiting, late: AbortSignal): Promise<Approval['decision']>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
 }
 
 /**
- * A turn as it goes on, where a person is asked about the tools that must ask.
+ * Yields the events of a turn, and asks the user about tool calls that need an approval.
  *
- * @throws what `ask` and `decide` throw; it ends the turn
+ * @throws the errors of `ask` and `decide`, which end the turn
  */
-export async function* approving({ send, ask, decide }: Approving): AsyncGenerator<TurnEvent> {
+export async function* withApprovals({ send, ask, decide }: Approving): AsyncGenerator<TurnEvent> {
   const leaving = new AbortController()
   const events = send(leaving.signal)
   try {
@@ -50,7 +50,7 @@ export async function* approving({ send, ask, decide }: Approving): AsyncGenerat
   }
 }
 
-/** Ask on the terminal whether a tool may run; Enter alone is no leave. */
+/** Asks in the terminal if a tool may run. Enter alone denies the call. */
 export async function askApproval(
   { arguments: given, name }: { readonly arguments: string; readonly name: string },
   agent: string,
@@ -58,7 +58,7 @@ export async function askApproval(
   late: AbortSignal,
 ): Promise<Approval['decision']> {
   output.warn(`  ${plainLine(agent)} wants to use ${plainLine(name)} with`)
-  for (const line of pretty(given).split('\n')) output.warn(`    ${line}`)
+  for (const line of formatArguments(given).split('\n')) output.warn(`    ${line}`)
   const answers = [
     { id: 'never', name: 'never' },
     { id: 'once', name: 'once' },
@@ -66,8 +66,8 @@ export async function askApproval(
   return (await choose(io, 'may it run?', answers, late)) as 'never' | 'once'
 }
 
-/** JSON as a person reads it, other text as it is; fit for a terminal. */
-export function pretty(text: string): string {
+/** Returns JSON with indentation, and other text unchanged, without control characters. */
+export function formatArguments(text: string): string {
   try {
     return revealed(JSON.stringify(JSON.parse(text), null, 2))
   } catch {

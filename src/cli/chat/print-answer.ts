@@ -8,44 +8,44 @@ import { signInLines } from '../mcp/sign-in-required.ts'
 import type { Passage } from '../passages/find-passages.ts'
 import type { Output } from '../terminal/output.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
+import { citationSource } from './citation-source.ts'
 import { citationsOf } from './citations.ts'
 import { finishNote } from './finish-note.ts'
-import { foundCard } from './found.ts'
-import { foundNotWritten, lacksModel, modelSetupLines, noModelLines } from './no-model.ts'
-import { sourceOf } from './sources.ts'
+import { lacksModel, modelSetupLines, noModelLines, passagesHeading } from './no-model.ts'
+import { summarizePassage } from './passage-summary.ts'
 
-/** Said before a tool is called, an answer is rarely longer. What is longer streams. */
+/** Length in characters up to which the beginning of an answer is held back, because text before a tool call is rarely longer. */
 const heldChars = 300
 
-/** Of a line of a passage in a pipe. */
+/** Width of the lines of a passage in a pipe, in cells. */
 const passageWidth = 80
 
-export interface Asked {
+export interface AnswerRequest {
   readonly question: string
   readonly events: AsyncIterable<TurnEvent>
-  /** Passages in place of an answer. */
+  /** Prints passages instead of an answer. */
   find(): Promise<Passage[]>
   readonly agent: string
   readonly output: Output
-  /** Ends the answer from outside. */
+  /** Stops the answer. */
   readonly signal: AbortSignal
-  /** Gets the answer as it comes. */
+  /** Receives the text of the answer as it arrives. */
   write(text: string): void
 }
 
 /**
- * An answer as text on stdout, its sources below; tools and what else there is to say on stderr. What an agent says
- * before it calls a tool is no part of its answer, so that the beginning is held back until it is clear.
+ * Prints an answer and its sources to stdout, and tool calls and notes to stderr. Text before a tool call is not part of the
+ * answer, so the beginning is held back until no tool call can follow.
  *
- * @throws WbError  the runtime refuses
- * @throws PartlyFailed  the question is kept, and its answer failed
- * @throws Interrupted, Unreachable  the answer has no end
+ * @throws WbError                   the runtime refused the question
+ * @throws PartlyFailed              the question is stored, and its answer failed
+ * @throws Interrupted, Unreachable  the answer broke off
  */
-export async function answerAsText(asked: Asked): Promise<void> {
+export async function printAnswer(asked: AnswerRequest): Promise<void> {
   const text = new AnswerText(asked.write)
   try {
     for await (const event of asked.events) tell(event, text, asked)
-    if (!text.isOver) throw endless(asked.signal)
+    if (!text.isOver) throw unfinishedAnswer(asked.signal)
   } catch (error) {
     text.end('', [])
     if (!lacksModel(error)) throw error
@@ -53,7 +53,7 @@ export async function answerAsText(asked: Asked): Promise<void> {
   }
 }
 
-function tell({ event, data }: TurnEvent, text: AnswerText, { output }: Asked): void {
+function tell({ event, data }: TurnEvent, text: AnswerText, { output }: AnswerRequest): void {
   switch (event) {
     case 'token':
       text.add(plain(data.delta))
@@ -75,12 +75,12 @@ function tell({ event, data }: TurnEvent, text: AnswerText, { output }: Asked): 
     case 'error':
       throw failedAnswer(data)
     case 'stream-error':
-      throw errorOf(data)
+      throw errorOfEvent(data)
   }
 }
 
-/** A refusal that came as an event, as the error that it would be elsewhere. */
-export function errorOf({
+/** Returns the error of a `stream-error` event. */
+export function errorOfEvent({
   code,
   message,
   status,
@@ -91,37 +91,40 @@ export function errorOf({
   return new WbError(known, plain(message), { ...said, wireCode: code, wireStatus: status })
 }
 
-/** What came in the place of an answer; the runtime keeps it behind the question. */
+/** Returns the error of an answer that failed. The runtime stores the failure after the question. */
 export function failedAnswer({ metadata, content }: Pick<Message, 'metadata' | 'content'>): CommandFailed {
   return new CommandFailed(plain(metadata.error_message || content || 'the answer broke off'), [
     'wb services list --type llm     shows what answers, and where it is',
   ])
 }
 
-/** Events ended before the last one came. */
-export function endless(signal: AbortSignal): Error {
+/** Returns the error of an answer whose events ended before the last one. */
+export function unfinishedAnswer(signal: AbortSignal): Error {
   return signal.aborted ? new Interrupted() : new Unreachable('the answer broke off', 'Ask again.')
 }
 
 function sourcesOf(message: Message): string[] {
-  return citationsOf(message).map(one => `[${one.number}] ${sourceOf(one)}`)
+  return citationsOf(message).map(one => `[${one.number}] ${citationSource(one)}`)
 }
 
-async function answerWithPassages({ question, find, agent, output }: Asked, why: WbError): Promise<void> {
+async function answerWithPassages(
+  { question, find, agent, output }: AnswerRequest,
+  why: WbError,
+): Promise<void> {
   for (const line of [...noModelLines(why.message, [why.hint]), ...modelSetupLines(agent)])
     output.warn(`  ${line}`)
   const passages = await find()
   if (passages.length === 0) return output.note('  nothing was found either')
-  output.result(foundNotWritten)
+  output.result(passagesHeading)
   for (const passage of passages) {
-    const { title, lines, place } = foundCard(passage, question, passageWidth)
+    const { title, lines, place } = summarizePassage(passage, question, passageWidth)
     const below = [...lines, place].filter(line => line !== '').map(line => `    ${line}`)
     output.result(['', `[${passage.number}] ${title}`, ...below].join('\n'))
   }
   output.note(`  wb search ${shellWord(question)} --json    has them whole`)
 }
 
-/** Text on its way out. */
+/** Writes the text of an answer while it arrives. */
 class AnswerText {
   #held = ''
   #isOut = false
@@ -140,12 +143,12 @@ class AnswerText {
     this.#isOut = false
   }
 
-  /** Whether its end was told. */
+  /** True after the end of the answer was reported. */
   get isOver(): boolean {
     return this.#isOver
   }
 
-  /** The rest of it; what ended stays as it is. */
+  /** Writes the rest of the answer. Text that is already written stays. */
   end(content: string, sources: readonly string[]): void {
     if (this.#isOver) return
     this.#isOver = true
