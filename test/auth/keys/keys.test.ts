@@ -165,12 +165,12 @@ describe('a caller that waited for a digest is asked again [security rule 10]', 
 })
 
 describe('whose turn a new key takes', () => {
-  test('mints and rotations queue as their workspace, and their tokens are marked', async () => {
+  test('creations and rotations queue as their workspace, and their tokens are marked', async () => {
     const admission = new Watched()
     const { mint, rotate } = await stage(rows => rows, admission)
     const first = await mint()
     const second = await rotate(first.key.keyId)
-    expect(admission.turns).toEqual(Array(2).fill({ queue: 'mints', client: `workspace ${workspaceId}` }))
+    expect(admission.turns).toEqual(Array(2).fill({ queue: 'creations', client: `workspace ${workspaceId}` }))
     for (const { plaintext } of [first, second]) expect(isMarked(plaintext, tokenKey)).toBe(true)
   })
 })
