@@ -3,6 +3,7 @@ import { type AuthContext, subjectName } from '../access/subject.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
+import { InTurn } from '../base/in-turn.ts'
 import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import { changeRow } from '../storage/change.ts'
@@ -65,6 +66,9 @@ const orders = {
 
 /** What was said to agents, for those who may see it: what others hold is not there. */
 export class Conversations {
+  /** Runs the searches of one caller in sequence, so that many at once do not delay other requests. */
+  readonly #searches = new InTurn()
+
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
@@ -75,7 +79,7 @@ export class Conversations {
   async list(
     { workspaceId, agentId }: { workspaceId: string; agentId?: string },
     query: ConversationQuery,
-    auth: AuthContext,
+    { auth, signal }: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<Page<ConversationRow>> {
     const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
@@ -88,8 +92,10 @@ export class Conversations {
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
-    const search = new ConversationSearch(this.parts.rows, q)
-    return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
+    return this.#searches.run(subjectName(auth) ?? 'anonymous', async () => {
+      const search = new ConversationSearch(this.parts.rows, q, signal)
+      return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
+    })
   }
 
   /**
