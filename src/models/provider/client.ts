@@ -1,4 +1,5 @@
 import { unlessAborted } from '../../base/deadline.ts'
+import { TooLong } from '../../base/read-whole.ts'
 import type { Outbound } from '../outbound.ts'
 import { connectionProblemIn } from './connection-problem.ts'
 import { type Calls, sender, whole } from './exchange.ts'
@@ -73,6 +74,9 @@ export async function openClient(calls: ProviderCalls, outbound: Outbound): Prom
         } catch (error) {
           const hasTimedOut = init?.signal?.aborted && !signal.aborted
           if (hasTimedOut && calls.isLocal) refused.abort(timedOut(error))
+          // The SDK would repeat the request, as after a failed connection.
+          if (error instanceof TooLong)
+            refused.abort(new ProviderFailure('sent an answer that is too large', {}, {}, error))
           throw error
         }
       }, timeoutMs)
