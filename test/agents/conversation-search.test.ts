@@ -1,10 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { ConversationSearch } from '../../src/agents/conversation-search.ts'
 import { emptyFields } from '../../src/agents/messages.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../src/storage/tables.ts'
+import { turnsDuring } from '../harness/event-loop.ts'
 
 const createdAt = '2026-01-01T00:00:00.000Z'
 const place = { workspaceId: 'workspace', conversationId: 'conversation' }
@@ -38,17 +38,6 @@ async function storeOf(conversations: readonly ConversationRow[], messages: read
     ...messages.map(row => ({ op: 'insert', table: tables.messages, row }) as const),
   ])
   return rows
-}
-
-/** Returns how often the event loop turned during some work, and its result. */
-async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result: T }> {
-  let isOver = false
-  const ended = work.finally(() => {
-    isOver = true
-  })
-  let turns = 0
-  for (; !isOver; turns++) await nextTurn()
-  return { turns, result: await ended }
 }
 
 test('lets other work run while it reads a long conversation', async () => {
