@@ -48,11 +48,11 @@ export class ConversationSearch {
       for (const { row, chars } of found) {
         this.#charsLeft -= chars
         if (row.role !== 'system' && isVisible(row)) missing = withoutWordsOf(row.content, missing)
+        await this.#giveWay()
       }
       const last = found.at(-1)
       if (!last) return false
       after = [last.row.messageTs, last.row.messageId]
-      await this.#giveWay()
     }
     return true
   }
