@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ColumnValue, RowStore } from '../storage/rows.ts'
 import { type ConversationRow, tables } from '../storage/tables.ts'
 import { isVisible } from './visible-message.ts'
@@ -6,15 +7,22 @@ import { isVisible } from './visible-message.ts'
 const batch = { limit: 100, charsMax: 200_000 }
 /** Maximum length of the messages that one search reads, as JSON, before it ends with the current conversation. */
 const searchCharsMax = 8_000_000
+/** Time after which a search lets other work run. Reads of the store end synchronously. */
+const sliceMs = 5
+/** Combining marks beyond the 30 that texts in the Stream-Safe Text Format have in a row. @see UAX #15 section 13 */
+const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 
 /** A search for conversations that contain all words: in their titles, questions and answers. */
 export class ConversationSearch {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
+  #sliceBegan = performance.now()
 
+  /** @param signal  ends the search */
   constructor(
     private readonly rows: Pick<RowStore, 'list'>,
     search: string,
+    private readonly signal: AbortSignal,
   ) {
     this.#words = folded(search).split(/\s+/).filter(Boolean)
   }
@@ -31,6 +39,7 @@ export class ConversationSearch {
 
   /** Returns true if a conversation contains all words. Reads its messages if the title does not. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
+    await this.#giveWay()
     let missing = withoutWordsOf(title, this.#words)
     let after: ColumnValue[] | undefined
     while (missing.length > 0) {
@@ -39,12 +48,20 @@ export class ConversationSearch {
       for (const { row, chars } of found) {
         this.#charsLeft -= chars
         if (row.role !== 'system' && isVisible(row)) missing = withoutWordsOf(row.content, missing)
+        await this.#giveWay()
       }
       const last = found.at(-1)
       if (!last) return false
       after = [last.row.messageTs, last.row.messageId]
     }
     return true
+  }
+
+  async #giveWay(): Promise<void> {
+    this.signal.throwIfAborted()
+    if (performance.now() - this.#sliceBegan < sliceMs) return
+    await nextTurn()
+    this.#sliceBegan = performance.now()
   }
 }
 
@@ -53,6 +70,7 @@ function withoutWordsOf(text: string | null, words: readonly string[]): readonly
   return words.filter(word => !content.includes(word))
 }
 
+/** Leaves out marks that would make the normalization quadratic. */
 function folded(text: string): string {
-  return text.normalize('NFKC').toLowerCase()
+  return text.replace(excessMarks, '').normalize('NFKC').toLowerCase()
 }

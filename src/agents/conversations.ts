@@ -3,6 +3,7 @@ import { requireWorkspace } from '../access/require-workspace.ts'
 import { type AuthContext, subjectName } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
+import { KeyedQueue } from '../base/keyed-queue.ts'
 import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import { changeRow } from '../storage/change-row.ts'
@@ -65,6 +66,9 @@ const orders = {
 
 /** Conversations with agents. Those that the caller cannot see count as missing. */
 export class Conversations {
+  /** Runs the searches of one caller in sequence, so that many at once do not delay other requests. */
+  readonly #searches = new KeyedQueue()
+
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
@@ -75,7 +79,7 @@ export class Conversations {
   async list(
     { workspaceId, agentId }: { workspaceId: string; agentId?: string },
     query: ConversationQuery,
-    auth: AuthContext,
+    { auth, signal }: Pick<Caller, 'auth' | 'signal'>,
   ): Promise<RowPage<ConversationRow>> {
     const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
@@ -90,8 +94,10 @@ export class Conversations {
     const stretch = { ...list, descending: true }
     const { q } = query
     if (q === undefined) return pager.page(tables.conversations, stretch, query)
-    const search = new ConversationSearch(this.parts.rows, q)
-    return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
+    return this.#searches.run(subjectName(auth) ?? 'anonymous', async () => {
+      const search = new ConversationSearch(this.parts.rows, q, signal)
+      return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
+    })
   }
 
   /**

@@ -55,13 +55,13 @@ export function agentHandlers(room: Agents, tools: Toolbox): Handlers<typeof age
 
 export function conversationHandlers(room: Conversations): Handlers<typeof conversations> {
   return {
-    listAll: async ({ params, query }, { auth }) => ({
+    listAll: async ({ params, query }, caller) => ({
       status: 200,
-      body: await room.list(params, query, auth),
+      body: await room.list(params, query, caller),
     }),
-    list: async ({ params, query }, { auth }) => ({
+    list: async ({ params, query }, caller) => ({
       status: 200,
-      body: await room.list(params, query, auth),
+      body: await room.list(params, query, caller),
     }),
     create: async ({ params, body }, { auth }) => ({
       status: 201,

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import pMap from 'p-map'
 import type { AuthContext } from '../access/subject.ts'
 import type { Message, MessageVersion } from '../contract/conversations.ts'
@@ -108,6 +109,8 @@ export class Versions {
       if (next) return next.role === 'agent' ? shortened(toMessage(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
+      // Reads of the store end synchronously, so without this pause many rows would block the event loop.
+      await nextTurn()
     }
   }
 

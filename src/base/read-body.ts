@@ -1,6 +1,6 @@
 /** Error for a body with too many bytes. */
 export class BodyTooLong extends Error {
-  override readonly name = 'TooLong'
+  override readonly name = 'BodyTooLong'
 
   constructor(bytesMax: number) {
     super(`an answer of more than ${bytesMax} bytes`)
@@ -10,7 +10,7 @@ export class BodyTooLong extends Error {
 /**
  * Yields the parts of a response body.
  *
- * @throws TooLong  more than `bytesMax` bytes; the rest of the body is not read
+ * @throws BodyTooLong  more than `bytesMax` bytes; the rest of the body is not read
  */
 export async function* limitBytes(
   body: AsyncIterable<Uint8Array> | null,
@@ -27,7 +27,7 @@ export async function* limitBytes(
 /**
  * Returns all bytes of a response body.
  *
- * @throws TooLong  more than `bytesMax` bytes; the rest of the body is not read
+ * @throws BodyTooLong  more than `bytesMax` bytes; the rest of the body is not read
  */
 export async function readBody(
   body: AsyncIterable<Uint8Array> | null,

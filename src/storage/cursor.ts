@@ -1,4 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { AnyTable, ColumnName, ColumnValue, ListQuery, RowStore, RowTable, Stored } from './rows.ts'
@@ -161,6 +162,8 @@ export class Pager {
       if (isFull) return this.cut(table, list, kept, Math.min(query.limit, kept.length - 1))
       if (isLast || kept.length > query.limit) return this.cut(table, list, kept, query.limit)
       after = positionOf(table, list, batch.at(-1)!)
+      // Reads of the store end synchronously, so without this pause many rows would block the event loop.
+      await nextTurn()
     }
   }
 

@@ -2,10 +2,12 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { anonymousContext } from '../../src/access/subject.ts'
 import { Messages } from '../../src/agents/messages.ts'
+import { Versions } from '../../src/agents/versions.ts'
 import { openCursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../src/storage/tables.ts'
 import { messageRow } from '../harness/agents.ts'
+import { turnsDuring } from '../harness/event-loop.ts'
 
 const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
 const nobody = anonymousContext('disabled')
@@ -59,4 +61,22 @@ test('whatever is hidden in between, pages are full, in order, and hold every vi
     ),
     { numRuns: 40 },
   )
+})
+
+test('long runs of hidden messages do not keep other work from running', async () => {
+  const { rows, close } = await openEmbeddedStore({ path: ':memory:' })
+  const said = ['user', ...Array<string>(1_000).fill('result'), 'answer']
+  const written = said.map((kind, n) => messageRow(place, n, kinds[kind]))
+  await rows.atomic(written.map(row => ({ op: 'insert', table: tables.messages, row }) as const))
+  const conversations = { get: async () => place as unknown as ConversationRow }
+  const messages = new Messages({ rows, pager: new Pager(rows, await openCursors(rows)), conversations })
+  const listed = await turnsDuring(messages.list(place, { limit: 5 }, nobody))
+  expect(listed.result.items).toHaveLength(2)
+  expect(listed.turns).toBeGreaterThan(10)
+  const versions = new Versions({ rows, conversations })
+  const question = { ...place, messageId: written[0]!.messageId }
+  const { turns, result } = await turnsDuring(versions.list(question, nobody))
+  expect(result[0]!.answer?.messageId).toBe(written.at(-1)!.messageId)
+  expect(turns).toBeGreaterThan(10)
+  await close()
 })

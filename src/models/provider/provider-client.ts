@@ -1,4 +1,5 @@
 import { unlessAborted } from '../../base/deadline.ts'
+import { BodyTooLong } from '../../base/read-body.ts'
 import type { Outbound } from '../outbound.ts'
 import { connectionProblemIn } from './connection-problem.ts'
 import { createSend, type RequestTarget, toSdkResponse } from './exchange.ts'
@@ -78,6 +79,9 @@ export async function openProviderClient(calls: ProviderCalls, outbound: Outboun
         } catch (error) {
           const hasTimedOut = init?.signal?.aborted && !signal.aborted
           if (hasTimedOut && calls.isLocal) refused.abort(providerTimeout(error))
+          // The SDK would repeat the request, as after a failed connection.
+          if (error instanceof BodyTooLong)
+            refused.abort(new ProviderFailure('sent an answer that is too large', {}, {}, error))
           throw error
         }
       }, timeoutMs)

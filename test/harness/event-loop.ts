@@ -1,0 +1,12 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Returns how often the event loop turned during some work, and its result. */
+export async function turnsDuring<T>(work: Promise<T>): Promise<{ turns: number; result: T }> {
+  let isOver = false
+  const ended = work.finally(() => {
+    isOver = true
+  })
+  let turns = 0
+  for (; !isOver; turns++) await nextTurn()
+  return { turns, result: await ended }
+}
