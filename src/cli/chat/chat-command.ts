@@ -9,7 +9,6 @@ import { isCi, takesUtf8 } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
 import { everyServer } from '../find/mcp-server.ts'
-import { everyBase } from '../find/resolve.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -117,7 +116,7 @@ export abstract class ChatCommand extends WbCommand {
     return approving({
       send: leaving => talk.sendAttended(say, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
-        const { servers } = await this.about(agent)
+        const servers = await this.servers(agent)
         const call = { ...toolCall, name: toolName(toolCall.name, servers) }
         this.progress.end()
         return askApproval(call, agent.name, { io: this.io, output: this.output }, late)
@@ -194,7 +193,7 @@ export abstract class ChatCommand extends WbCommand {
       },
       clock: io.clock,
       terminal: io,
-      about: await this.about(agent),
+      about: await this.about(agent, talk),
       colour: this.output.style.dim('') !== '',
       conversation,
       question,
@@ -203,19 +202,16 @@ export abstract class ChatCommand extends WbCommand {
     }
   }
 
-  private async about(agent: Agent): Promise<About> {
-    const { name, workspaceId, knowledgeBaseIds, toolIds } = agent
-    const { client } = this
-    const [bases, servers] = await Promise.all([
-      knowledgeBaseIds.length === 0 ? [] : everyBase(client, workspaceId),
-      toolIds.some(isOfServer) ? everyServer(client, workspaceId) : [],
-    ])
-    const used = bases.filter(({ knowledgeBaseId }) => knowledgeBaseIds.includes(knowledgeBaseId))
-    return {
-      agent: plainLine(name),
-      knowledgeBases: used.map(base => plainLine(base.name)),
-      servers: Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label])),
-    }
+  private async about(agent: Agent, talk: Talk): Promise<About> {
+    const [inUse, servers] = await Promise.all([talk.knowledgeBasesInUse(), this.servers(agent)])
+    return { agent: plainLine(agent.name), knowledgeBases: inUse.map(plainLine), servers }
+  }
+
+  /** Returns the labels of the MCP servers by ID; empty if the agent uses no tool of a server. */
+  private async servers({ workspaceId, toolIds }: Agent): Promise<About['servers']> {
+    if (!toolIds.some(isOfServer)) return {}
+    const servers = await everyServer(this.client, workspaceId)
+    return Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label]))
   }
 }
 

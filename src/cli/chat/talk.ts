@@ -224,6 +224,13 @@ export class Talk implements ChatPort {
     }))
   }
 
+  async knowledgeBasesInUse(): Promise<string[]> {
+    const chosen = await this.#inUse()
+    if (chosen.length === 0) return []
+    const all = await everyBase(this.client, this.agent.workspaceId)
+    return all.flatMap(({ knowledgeBaseId, name }) => (chosen.includes(knowledgeBaseId) ? [name] : []))
+  }
+
   async useKnowledgeBases(chosen: readonly string[]): Promise<void> {
     const ids = chosen.length === 0 ? await this.#all() : chosen
     this.#knowledgeBaseIds = ids

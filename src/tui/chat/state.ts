@@ -180,7 +180,8 @@ function eachOf(state: State, text: string): Step {
 }
 
 /** A conversation that was begun before, with the end of what was said. */
-function resumed(state: State, { said, title, fromId }: Extract<Event, { type: 'resumed' }>): Step {
+function resumed(state: State, event: Extract<Event, { type: 'resumed' }>): Step {
+  const { said, title, fromId, knowledgeBases = state.about.knowledgeBases } = event
   const from = fromId === undefined ? -1 : said.findIndex(({ messageId }) => messageId === fromId)
   const left = Math.max(0, from, said.length - shownAgain)
   const effects: Effect[] = [
@@ -200,7 +201,8 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
   }
   const model = plain(answered?.metadata.model ?? '') || state.model
   const context = answered && contextOf(answered)
-  return [{ ...state, last, model, context, input: { ...state.input, past } }, effects]
+  const about = { ...state.about, knowledgeBases }
+  return [{ ...state, about, last, model, context, input: { ...state.input, past } }, effects]
 }
 
 function shown(message: Message): Effect[] {
