@@ -6,10 +6,20 @@ import { limits } from '../contract/limits.ts'
 import type { Scored } from '../storage/content.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
-import { fuseEach } from './fusion.ts'
+import { fuseEach, type ListsOfScale } from './fusion.ts'
 import { unlessGone } from './guards.ts'
 import { titleOf } from './payload.ts'
-import { modeUsed, ordered, type Ranking, readHits, reranked, Searcher, type Searching } from './search.ts'
+import { totalRarity } from './rarity.ts'
+import {
+  modeUsed,
+  occurrences,
+  ordered,
+  type Ranking,
+  readHits,
+  reranked,
+  Searcher,
+  type Searching,
+} from './search.ts'
 import type { Space } from './space.ts'
 
 /** Number of knowledge bases to search at the same time. */
@@ -144,10 +154,11 @@ function onceEach(space: Space): Pick<Space, 'embedQuery'> {
 /**
  * Merges the candidates of all rankings, best first, with comparable scores.
  *
- * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them. If the
- * question has text, scores are then weighted by the share of its words that the best passages of the
- * knowledge base contain. Otherwise an unrelated knowledge base could score high, because words of the
- * question are rare in it. Of equal scores, the higher lexical score comes first, then the earlier knowledge
+ * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them, and lexical
+ * scores are divided by the rarity of the question in their knowledge base. If the question has text, scores
+ * are then weighted by the share of its words that the best passages of the knowledge base contain. Otherwise
+ * an unrelated knowledge base could score high, because words of the question are rare in it. Of equal scores,
+ * the higher lexical score comes first, then the earlier knowledge
  * base.
  *
  * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
@@ -168,7 +179,10 @@ function areComparable(rankings: readonly Ranking[]): boolean {
 }
 
 async function stretched(rankings: readonly Ranking[], text: string | undefined): Promise<Placed[][]> {
-  const fused = fuseEach(rankings.map(({ lists, context }) => ({ ...lists, scale: scaleOf(context) })))
+  const comparable = await pMap(rankings, ranking => comparableLists(ranking, text), {
+    concurrency: searchedAtOnce,
+  })
+  const fused = fuseEach(comparable)
   return pMap(
     rankings,
     async (ranking, at) => {
@@ -178,6 +192,20 @@ async function stretched(rankings: readonly Ranking[], text: string | undefined)
     },
     { concurrency: searchedAtOnce },
   )
+}
+
+/**
+ * Returns the lists of a ranking with lexical scores as shares of the question. Without that, the passages of
+ * a small knowledge base would come last, because every word is rarer in a large one.
+ */
+async function comparableLists(
+  { lists, context, visibility }: Ranking,
+  text = '',
+): Promise<ListsOfScale<number>> {
+  const scale = scaleOf(context)
+  if (lists.lexical.length === 0) return { ...lists, scale }
+  const whole = totalRarity(await occurrences(context, text, [], { visibility }))
+  return { ...lists, scale, lexical: lists.lexical.map(hit => ({ ...hit, score: hit.score / whole })) }
 }
 
 /**

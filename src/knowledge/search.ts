@@ -258,7 +258,7 @@ function byWords(context: BaseContext, plan: Plan): Promise<Scored[]> {
 /**
  * Returns the frequencies of a question's words over all rows that the caller may see, without the filter.
  */
-function occurrences(
+export function occurrences(
   { store, collection, key }: BaseContext,
   text: string,
   among: readonly number[],
