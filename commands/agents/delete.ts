@@ -7,7 +7,6 @@ import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { conversations } from '../../src/contract/conversations.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class AgentsDelete extends WbCommand {
   static override summary = 'delete an agent with its conversations'
@@ -22,7 +21,7 @@ export default class AgentsDelete extends WbCommand {
       findAgent(this.resolving, args.agent),
     )
     const params = { workspaceId, agentId }
-    const items = this.client.items(conversations.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(conversations.list, { params })
     const held = counted(await this.waitFor('counting conversations', countItems(items)), 'conversation')
     const what = `agent ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)

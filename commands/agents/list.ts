@@ -3,7 +3,6 @@ import { limitFlag } from '../../src/cli/command/flags.ts'
 import { llmServiceNames } from '../../src/cli/find/names.ts'
 import { nameIn } from '../../src/cli/shown/tool.ts'
 import { agents } from '../../src/contract/agents.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class AgentsList extends WbCommand {
   static override summary = 'list agents'
@@ -13,7 +12,7 @@ export default class AgentsList extends WbCommand {
   async run() {
     const { flags } = await this.parse(AgentsList)
     const { workspaceId, name } = await this.workspace()
-    const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId } }
     const { rows, total } = await this.take(this.client.items(agents.list, request), flags.limit)
     const answering = this.output.json ? {} : await llmServiceNames(this.client, workspaceId, rows)
     this.output.list(rows, {

@@ -3,7 +3,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { auditColumns } from '../../src/cli/shown/audit.ts'
 import { audit } from '../../src/contract/audit.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class AuditList extends WbCommand {
   static override summary = 'list what was done and refused, the newest first'
@@ -12,7 +11,7 @@ export default class AuditList extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(AuditList)
-    const query = { ...auditQuery(flags, this.io.clock), limit: limits.pageMax }
+    const query = { ...auditQuery(flags, this.io.clock) }
     const items = flags.all
       ? this.client.items(audit.listAll, { query })
       : this.client.items(audit.list, { params: await this.params(), query })

@@ -6,7 +6,6 @@ import { conversationName, findConversation } from '../../src/cli/find/conversat
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { conversations, messages } from '../../src/contract/conversations.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsDelete extends WbCommand {
   static override summary = 'delete a conversation with its messages'
@@ -23,7 +22,7 @@ export default class ConversationsDelete extends WbCommand {
     const conversation = await this.waitFor('looking', found)
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const items = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(messages.list, { params })
     const held = counted(await this.waitFor('counting messages', countItems(items)), 'message')
     const name = conversationName(conversation)
     const what = `conversation ${name} with ${held}`

@@ -32,7 +32,7 @@ export default class ConversationsExport extends WbCommand {
     const conversation = await this.waitFor('looking', findConversation(resolving, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const said = this.client.items(messages.list, { params })
     const { rows } = await this.take(said, Infinity)
     const query = { limit: limits.attachmentsPerConversation }
     const { items: attached } = await this.client.call(attachments.list, { params, query })

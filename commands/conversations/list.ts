@@ -3,7 +3,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { findAgent, namedAgents } from '../../src/cli/find/agent.ts'
 import { conversations } from '../../src/contract/conversations.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsList extends WbCommand {
   static override summary = 'list conversations, the newest first'
@@ -27,7 +26,7 @@ export default class ConversationsList extends WbCommand {
     const { flags } = await this.parse(ConversationsList)
     const { workspaceId, name } = await this.workspace()
     const { search, sort } = flags
-    const query = { limit: limits.pageMax, sort, ...(search !== undefined && { q: search }) }
+    const query = { sort, ...(search !== undefined && { q: search }) }
     const items =
       flags.agent === undefined
         ? this.client.items(conversations.listAll, { params: { workspaceId }, query })

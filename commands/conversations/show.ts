@@ -31,7 +31,7 @@ export default class ConversationsShow extends WbCommand {
     const conversation = await this.waitFor('looking', findConversation(resolving, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const said = this.client.items(messages.list, { params })
     const { rows, total } = await this.take(said, flags.limit)
     const query = { limit: limits.attachmentsPerConversation }
     const attached = (await this.waitFor('looking', this.client.call(attachments.list, { params, query })))

@@ -4,7 +4,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { titleOf } from '../../src/cli/shown/resources.ts'
 import { documents } from '../../src/contract/documents.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class DocumentsList extends WbCommand {
   static override summary = 'list the documents of a knowledge base'
@@ -17,7 +16,7 @@ export default class DocumentsList extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(DocumentsList)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb ?? flags.kb)
-    const request = { params: { workspaceId, knowledgeBaseId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId, knowledgeBaseId } }
     const { rows, total } = await this.take(this.client.items(documents.list, request), flags.limit)
     this.output.list(rows, {
       columns: {

@@ -3,7 +3,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
 import { filters } from '../../src/contract/filters.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class FiltersList extends WbCommand {
   static override summary = 'list the saved filters of a knowledge base'
@@ -16,7 +15,7 @@ export default class FiltersList extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(FiltersList)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb ?? flags.kb)
-    const request = { params: { workspaceId, knowledgeBaseId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId, knowledgeBaseId } }
     const { rows, total } = await this.take(this.client.items(filters.list, request), flags.limit)
     this.output.list(rows, {
       columns: {

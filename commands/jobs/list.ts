@@ -3,7 +3,6 @@ import { limitFlag } from '../../src/cli/command/flags.ts'
 import { progressOf } from '../../src/cli/find/job.ts'
 import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
 import { jobs } from '../../src/contract/jobs.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class JobsList extends WbCommand {
   static override summary = 'list the jobs of a workspace, the newest first'
@@ -13,7 +12,7 @@ export default class JobsList extends WbCommand {
   async run() {
     const { flags } = await this.parse(JobsList)
     const { workspaceId, name } = await this.workspace()
-    const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId } }
     const { rows, total } = await this.take(this.client.items(jobs.list, request), flags.limit)
     if (this.output.json) return this.output.value(rows)
     const places = await this.waitFor('reading', jobPlaces(this.client, rows))

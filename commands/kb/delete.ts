@@ -6,7 +6,6 @@ import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KbDelete extends WbCommand {
   static override summary = 'delete a knowledge base with its documents'
@@ -18,7 +17,7 @@ export default class KbDelete extends WbCommand {
     const { args, flags } = await this.parse(KbDelete)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.name)
     const params = { workspaceId, knowledgeBaseId }
-    const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(documents.list, { params })
     const held = counted(await this.waitFor('counting documents', countItems(items)), 'document')
     const what = `knowledge base ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)

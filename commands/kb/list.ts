@@ -1,7 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { kb } from '../../src/contract/knowledge.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KbList extends WbCommand {
   static override summary = 'list knowledge bases'
@@ -11,7 +10,7 @@ export default class KbList extends WbCommand {
   async run() {
     const { flags } = await this.parse(KbList)
     const { workspaceId, name } = await this.workspace()
-    const items = this.client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } })
+    const items = this.client.items(kb.list, { params: { workspaceId } })
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {
       columns: {

@@ -5,7 +5,6 @@ import { count } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KbShow extends WbCommand {
   static override summary = 'show a knowledge base, and how far its embedder is'
@@ -18,7 +17,7 @@ export default class KbShow extends WbCommand {
     const params = { workspaceId, knowledgeBaseId }
     const base = await this.client.call(kb.show, { params })
     if (this.output.json) return this.output.value(base)
-    const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+    const items = this.client.items(documents.list, { params })
     const held = count(await this.waitFor('counting documents', countItems(items)))
     this.output.fields(base, { ...knowledgeBaseFields(base), documents: held })
   }

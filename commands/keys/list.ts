@@ -2,7 +2,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { keyColumns } from '../../src/cli/shown/key.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysList extends WbCommand {
   static override summary = 'list the keys of a workspace, revoked ones included'
@@ -14,7 +13,6 @@ export default class KeysList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const items = this.client.items(apiKeys.list, {
       params: { workspaceId },
-      query: { limit: limits.pageMax },
     })
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {

@@ -8,7 +8,6 @@ import { ago, lasting } from '../../src/cli/terminal/moment.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { everything } from '../../src/client/client.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRevoke extends WbCommand {
   static override summary = 'revoke a key: its next request is refused'
@@ -40,7 +39,7 @@ export default class KeysRevoke extends WbCommand {
 
   /** What a rotation left working is another token of the same caller. */
   private async tellOfPredecessors(key: ApiKey) {
-    const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
+    const call = { params: { workspaceId: key.workspaceId } }
     const nowMs = this.io.clock.now()
     for (const older of await everything(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))

@@ -4,7 +4,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { pick } from '../../src/cli/find/resolve.ts'
 import { everything } from '../../src/client/client.ts'
-import { limits } from '../../src/contract/limits.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
 
 export default class ServicesDisallow extends WbCommand {
@@ -26,7 +25,7 @@ export default class ServicesDisallow extends WbCommand {
   }
 
   private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {
-    const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
+    const items = this.client.items(secretReleases.list, {})
     const all = (await everything(items)).filter(row => host === undefined || row.host === host)
     const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
     return pick(

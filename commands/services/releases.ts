@@ -1,6 +1,5 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { limits } from '../../src/contract/limits.ts'
 import { secretReleases } from '../../src/contract/releases.ts'
 
 export default class ServicesReleases extends WbCommand {
@@ -13,7 +12,7 @@ export default class ServicesReleases extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(ServicesReleases)
-    const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
+    const items = this.client.items(secretReleases.list, {})
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {
       columns: {

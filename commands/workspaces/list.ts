@@ -2,7 +2,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { boundTo } from '../../src/cli/find/reach.ts'
 import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
-import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesList extends WbCommand {
@@ -12,7 +11,7 @@ export default class WorkspacesList extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(WorkspacesList)
-    const items = this.client.items(workspaces.list, { query: { limit: limits.pageMax } })
+    const items = this.client.items(workspaces.list, {})
     const { rows, total } = await this.take(items, flags.limit)
     const bound = rows.length === 0 ? await boundTo(this.client, []) : undefined
     const inUse = defaultWorkspace(this.profile)

@@ -37,7 +37,7 @@ export interface Caller {
    * Returns true if another rule would allow this request, for routes that show more to some callers. False
    * if the credential is invalid.
    */
-  wouldPass(rule: RootAccess): Promise<boolean>
+  can(rule: RootAccess): Promise<boolean>
   /**
    * Authorizes the caller again, before a slow operation stores its result.
    *

@@ -156,7 +156,7 @@ function missing(scope: Scope): Decision {
 }
 
 /** @throws unauthorized, forbidden  when `decide` refuses */
-export function pass(demand: Demand, caller: Pick<Caller, 'auth'>): void {
+export function authorize(demand: Demand, caller: Pick<Caller, 'auth'>): void {
   const decision = decide(demand, caller)
   if (decision.allow) return
   const { code, message, hint, requiredScope } = decision

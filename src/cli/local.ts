@@ -6,7 +6,7 @@ import { once } from '../base/once.ts'
  */
 
 export type { Found } from '../config/find.ts'
-export type { FolderFiles, ProjectFile, Survey } from '../config/folder.ts'
+export type { FolderFiles, Survey } from '../config/folder.ts'
 export type { Examined, LocalConfig, Store, Voice } from '../embedded.ts'
 export type { Listening } from '../http/listen.ts'
 export type { Announcement } from '../locks/server-lock.ts'

@@ -1,11 +1,12 @@
 import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
 import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
 import { failure, stranger, where } from './failure.ts'
 import type { Fetch, Incoming, Outgoing } from './fetch.ts'
 import { lines } from './lines.ts'
 import { inPieces } from './pieces.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Address of a runtime, and the means to send requests to it. */
 export interface Connection {
@@ -50,7 +51,7 @@ export interface Client {
    * @throws Unreachable  when no runtime responded
    */
   call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
-  /** Calls a list route page by page, and yields its items. */
+  /** Calls a list route page by page, with large pages unless `query.limit` is set, and yields its items. */
   items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
   stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
@@ -115,7 +116,7 @@ export function connect(connection: Connection): Client {
 
   async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
     yield* pages(async cursor => {
-      const query: Record<string, unknown> = cursor === null ? { ...parts.query } : { ...parts.query, cursor }
+      const query = { limit: limits.pageMax, ...parts.query, cursor: cursor ?? undefined }
       return (await call(route, { ...parts, query }, options)) as Page
     })
   }
@@ -226,11 +227,11 @@ export async function* pages(read: (cursor: string | null) => Promise<Page>): As
   let mark: string | null = null
   for (let count = 1; ; count++) {
     const page: Page = await read(cursor)
-    if (!Array.isArray(page.items)) throw notOurs('a list was answered without its items')
+    if (!Array.isArray(page.items)) throw unexpectedResponse('a list was answered without its items')
     yield* page.items
     cursor = page.nextCursor ?? null
     if (cursor === null) return
-    if (cursor === mark) throw notOurs('the pages of a list begin anew')
+    if (cursor === mark) throw unexpectedResponse('the pages of a list begin anew')
     // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
     if ((count & (count - 1)) === 0) mark = cursor
   }

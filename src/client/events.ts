@@ -1,6 +1,6 @@
 import { serverSentEvents } from '../base/server-sent-events.ts'
 import type { ServerEvent } from '../contract/route.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Maximum length of one event, in characters. */
 const eventCharsMax = 4_000_000
@@ -22,7 +22,7 @@ export async function* eventsOf(
     yield* parsed(body)
   } catch (error) {
     if (signal?.aborted || error instanceof Unreachable) throw error
-    if (error instanceof RangeError) throw notOurs(error.message)
+    if (error instanceof RangeError) throw unexpectedResponse(error.message)
     throw new Unreachable('the stream broke off', 'Open it again.', { cause: error })
   } finally {
     clearInterval(alive)
@@ -42,5 +42,5 @@ function objectIn(text: string): object {
     const value: unknown = JSON.parse(text)
     if (typeof value === 'object' && value !== null) return value
   } catch {}
-  throw notOurs('an event came without an object of JSON')
+  throw unexpectedResponse('an event came without an object of JSON')
 }

@@ -1,5 +1,5 @@
 import { splitLines } from '../base/split-lines.ts'
-import { notOurs } from './unreachable.ts'
+import { unexpectedResponse } from './unreachable.ts'
 
 /** Maximum length of a line. A line contains at most one document. */
 const lineBytesMax = 128_000_000
@@ -12,7 +12,7 @@ const lineBytesMax = 128_000_000
 export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   for await (const line of splitLines(body, { bytesMax: lineBytesMax })) {
-    if (!line) throw notOurs(`a line of the answer has more than ${lineBytesMax} bytes`)
+    if (!line) throw unexpectedResponse(`a line of the answer has more than ${lineBytesMax} bytes`)
     yield decoder.decode(line)
   }
 }

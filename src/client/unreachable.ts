@@ -27,6 +27,6 @@ export function isFree(error: Unreachable): boolean {
 export const speaksTlsCode = 'WB_SPEAKS_TLS'
 
 /** Returns the error for a response that no runtime sends. */
-export function notOurs(fact: string): Unreachable {
+export function unexpectedResponse(fact: string): Unreachable {
   return new Unreachable(`${fact}, which no Workbase runtime does`, 'Check the address (--url, WB_URL).')
 }

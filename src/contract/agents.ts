@@ -16,13 +16,10 @@ export type ToolPermission = (typeof toolPermissions)[number]
  */
 const ToolRule = z.strictObject({
   permission: z.enum(toolPermissions),
-  afterReading: z
-    .enum(toolPermissions)
-    .optional()
-    .meta({
-      description:
-        'permission after the turn has read documents or tool results; at least as strict as `permission`; if left out, `allow` becomes `ask`',
-    }),
+  afterReading: z.enum(toolPermissions).optional().meta({
+    description:
+      'permission after the turn has read documents or tool results; at least as strict as `permission`; if left out, `allow` becomes `ask`',
+  }),
 })
 
 /** Rules by tool ID, or by prefix and `*`. The longest match applies. */

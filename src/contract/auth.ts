@@ -27,12 +27,9 @@ const Me = z.object({
   scopes: z.array(z.enum(scopes)).nullable(),
   expiresAt: z.int().nullable().meta({ description: 'seconds since 1970' }),
   canRefresh: z.boolean(),
-  keyExpiresAt: timestamp
-    .nullable()
-    .optional()
-    .meta({
-      description: 'expiry of the API key, null if it does not expire; absent for callers without an API key',
-    }),
+  keyExpiresAt: timestamp.nullable().optional().meta({
+    description: 'expiry of the API key, null if it does not expire; absent for callers without an API key',
+  }),
 })
 export type Me = z.output<typeof Me>
 

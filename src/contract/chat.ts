@@ -13,13 +13,10 @@ const MessageSend = z.object({
     description:
       'Images for a model that reads them: PNG, JPEG, GIF or WebP. A message that `replaces` another one does not take over its images.',
   }),
-  approvals: z
-    .boolean()
-    .default(false)
-    .meta({
-      description:
-        'true if the sender answers `tool-approval` events; otherwise tools that must ask are denied',
-    }),
+  approvals: z.boolean().default(false).meta({
+    description:
+      'true if the sender answers `tool-approval` events; otherwise tools that must ask are denied',
+  }),
   detached: z
     .boolean()
     .default(false)

@@ -28,11 +28,9 @@ const changeable = {
       `must be ${limits.principalAttributes} entries at most`,
     )
     .meta({ description: 'attributes that policies read as `$principal.NAME`; replaced as a whole' }),
-  role: z
-    .enum(roles)
-    .meta({
-      description: 'replaces the role of the token in this workspace, if the configuration maps roles',
-    }),
+  role: z.enum(roles).meta({
+    description: 'replaces the role of the token in this workspace, if the configuration maps roles',
+  }),
 }
 
 const PrincipalCreate = z.strictObject({

@@ -2,7 +2,7 @@ import { WbError } from '../contract/errors.ts'
 import { tooLarge } from './body.ts'
 import type { Exchange, Shared } from './exchange.ts'
 import { isForwarded } from './proxies.ts'
-import type { Ration } from './rate-limit.ts'
+import type { RateLimitClass } from './rate-limit.ts'
 
 /** Liveness check, which is also answered while the runtime drains. */
 const livenessPath = '/healthz'
@@ -19,14 +19,14 @@ const livenessPath = '/healthz'
 export function admit(
   shared: Shared,
   current: Exchange,
-  ration: Ration | undefined,
+  rateLimitClass: RateLimitClass | undefined,
   bodyLimitBytes: number,
 ): void {
   const { incoming } = current
   if (shared.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   if (incoming.isFromOutside) {
-    if (ration) takeToken(shared, current, ration)
+    if (rateLimitClass) takeToken(shared, current, rateLimitClass)
     const refused = shared.originRule(incoming)
     if (refused) throw refused
   }
@@ -36,11 +36,11 @@ export function admit(
 }
 
 /** @throws rate_limited  when the client has no token left */
-function takeToken(shared: Shared, current: Exchange, ration: Ration): void {
+function takeToken(shared: Shared, current: Exchange, rateLimitClass: RateLimitClass): void {
   if (!shared.rateLimit) return
   const { incoming, headers } = current
   const client = clientOf(shared, current)
-  shared.rateLimit.take({ ration, client, isForwarded: isForwarded(incoming) }, headers)
+  shared.rateLimit.take({ rateLimitClass, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
 export function clientOf(shared: Shared, current: Exchange): string {

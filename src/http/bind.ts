@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { type Demand, decide, pass } from '../access/gate.ts'
+import { authorize, type Demand, decide } from '../access/gate.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Presented } from '../auth/authenticate.ts'
 import { once } from '../base/once.ts'
@@ -32,7 +32,7 @@ import { inputReader } from './input.ts'
 import { writeLines } from './ndjson.ts'
 import { ownReply } from './own-reply.ts'
 import { checkPath, decodeParams } from './query.ts'
-import { rationOf } from './rate-limit.ts'
+import { rateLimitClassOf } from './rate-limit.ts'
 import { Reply, replyEncoder } from './reply.ts'
 import type { Trace } from './trace.ts'
 
@@ -62,17 +62,17 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
-  const ration = rationOf(route.path)
+  const rateLimitClass = rateLimitClassOf(route.path)
   const raisedBy = access.kind === 'needs' ? (access.raise?.when.fields ?? []) : []
 
   return exchange(shared, route, async current => {
     const { incoming } = current
-    admit(shared, current, ration, bodyLimitBytes)
+    admit(shared, current, rateLimitClass, bodyLimitBytes)
     if (access.kind !== 'open') current.auth = await identify(shared, current)
     if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw noRoute(incoming)
     const rawParams = decodeParams(incoming.params)
     const auth = await inWorkspace(shared, current, rawParams.workspaceId)
-    pass(demandOf(shared, current, access), { auth })
+    authorize(demandOf(shared, current, access), { auth })
     const hold = holdBody(shared, current)
     try {
       return await answer(current, rawParams, auth, hold)
@@ -89,15 +89,15 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
     hold: BodyHold,
   ): Promise<Reply> {
     const { incoming } = current
-    const confirm = () => passAgain(shared, current, route)
-    const wouldPass = (rule: Access) => passes(shared, current, rule)
+    const confirm = () => authorizeAgain(shared, current, route)
+    const can = (rule: Access) => wouldAuthorize(shared, current, rule)
     const askedAt = clock.now()
     const { input, ignored } = await readerOf()(incoming, rawParams, hold)
     const isLate = clock.now() - askedAt >= confirmAfterMs
     const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
-    const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm, wouldPass })
+    const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm, can })
     const countOff = countUpload(shared, current, route)
     const sent = withConfirmedBody(shared, route, input, confirm) as never
     let answered: Answered
@@ -178,18 +178,18 @@ async function inWorkspace(
  *
  * @throws unauthorized, forbidden  when the same request would now be refused
  */
-async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
+async function authorizeAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
   const known = current.auth ?? shared.stranger
   // The bootstrap token is valid for the lifetime of the process, and each use is audited.
   if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
   current.auth = await identify(shared, current)
   const auth = await inWorkspace(shared, current, current.workspaceId)
-  pass(demandOf(shared, current, access), { auth })
+  authorize(demandOf(shared, current, access), { auth })
   return auth
 }
 
 /** Returns true if the caller of a request would pass a rule. */
-async function passes(shared: Shared, current: Exchange, rule: Access): Promise<boolean> {
+async function wouldAuthorize(shared: Shared, current: Exchange, rule: Access): Promise<boolean> {
   try {
     const auth = current.auth ?? (await identify(shared, current))
     return decide(demandOf(shared, current, rule), { auth }).allow
@@ -217,7 +217,7 @@ function has(body: unknown, field: string): boolean {
 export function bindUnknown(shared: Shared): Serve {
   return exchange(shared, { path: '<unmatched>', errors: ['not_configured'] }, async current => {
     const { incoming } = current
-    admit(shared, current, rationOf(incoming.path), limits.jsonBodyBytes)
+    admit(shared, current, rateLimitClassOf(incoming.path), limits.jsonBodyBytes)
     if (shared.unmatched) throw shared.unmatched()
     if (incoming.path.startsWith('/api/v1/')) current.auth = await identify(shared, current)
     checkPath(incoming.path)

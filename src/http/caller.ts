@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Draft, Event } from '../access/audit.ts'
 import type { Caller, Site } from '../access/caller.ts'
-import { pass } from '../access/gate.ts'
+import { authorize } from '../access/gate.ts'
 import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import type { Route } from '../contract/route.ts'
@@ -21,7 +21,7 @@ interface Parts {
   readonly visibility: Visibility
   /** Rejects if the caller would now be refused. */
   readonly confirm: () => Promise<unknown>
-  readonly wouldPass: Caller['wouldPass']
+  readonly can: Caller['can']
 }
 
 /** Caller of one request. Values that most handlers do not use are computed on demand. */
@@ -35,11 +35,11 @@ export class RequestCaller implements Caller {
   #isChangeAsked = false
   readonly auth: AuthContext
   readonly visibility: Visibility
-  readonly wouldPass: Caller['wouldPass']
+  readonly can: Caller['can']
   isChangeChecked = false
   isCreatorChecked = false
 
-  constructor({ shared, route, current, params, auth, visibility, confirm, wouldPass }: Parts) {
+  constructor({ shared, route, current, params, auth, visibility, confirm, can }: Parts) {
     this.#shared = shared
     this.#route = route
     this.#current = current
@@ -47,7 +47,7 @@ export class RequestCaller implements Caller {
     this.#confirm = confirm
     this.auth = auth
     this.visibility = visibility
-    this.wouldPass = wouldPass
+    this.can = can
   }
 
   get signal(): AbortSignal {
@@ -91,14 +91,14 @@ export class RequestCaller implements Caller {
       const value = fieldOf(after, field)
       return value !== undefined && value !== fieldOf(before, field)
     })
-    if (changed.length > 0) pass({ rule, workspaceId: this.#current.workspaceId, changed }, this)
+    if (changed.length > 0) authorize({ rule, workspaceId: this.#current.workspaceId, changed }, this)
   }
 
   checkCreator(creator: Creator): void {
     this.isCreatorChecked = true
     const rule = this.#route.access
     const isOfOther = !isCreator(this.auth, creator)
-    if (rule.kind === 'own') pass({ rule, workspaceId: this.#current.workspaceId, isOfOther }, this)
+    if (rule.kind === 'own') authorize({ rule, workspaceId: this.#current.workspaceId, isOfOther }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {

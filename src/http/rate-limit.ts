@@ -94,7 +94,7 @@ export class MemoryBuckets implements RateBuckets {
 }
 
 /** Rate limit class of a route: sign-in, or all other routes. */
-export type Ration = 'general' | 'signIn'
+export type RateLimitClass = 'general' | 'signIn'
 
 /** Path prefixes with a rate limit: where data is served, or where credentials could be guessed. */
 const limited = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
@@ -104,14 +104,14 @@ const limited = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
  *
  * @see docs/requirements.md#S8-06, docs/requirements.md#S8-07
  */
-export function rationOf(path: string): Ration | undefined {
+export function rateLimitClassOf(path: string): RateLimitClass | undefined {
   if (path === '/auth/login' || path === '/auth/callback' || path.startsWith('/auth/device/')) return 'signIn'
   return limited.some(prefix => path.startsWith(prefix)) ? 'general' : undefined
 }
 
 /** Client and class of a request for a token. */
 export interface Asking {
-  readonly ration: Ration
+  readonly rateLimitClass: RateLimitClass
   /** IP address of the client. */
   readonly client: string
   readonly isForwarded: boolean
@@ -146,9 +146,9 @@ export class RateLimit {
     })
   }
 
-  #bucketOf({ ration, client, isForwarded }: Asking): [key: string, capacity: number] {
+  #bucketOf({ rateLimitClass, client, isForwarded }: Asking): [key: string, capacity: number] {
     const { capacity, directCapacity, authCapacity } = this.#limits
-    if (ration === 'signIn') return [`sign-in ${client}`, authCapacity]
+    if (rateLimitClass === 'signIn') return [`sign-in ${client}`, authCapacity]
     if (isForwarded || directCapacity === capacity) return [client, capacity]
     return [`direct ${client}`, directCapacity]
   }

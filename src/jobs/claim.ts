@@ -4,7 +4,7 @@ import type { Job } from '../contract/jobs.ts'
 import type { Outcome, RowStore, Stored, Write } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, endedJob, endingWrites, failJob } from './changes.ts'
-import type { JobNews } from './news.ts'
+import type { JobEvents } from './job-events.ts'
 
 /** Number of renewals during one lease. */
 const renewalsPerLease = 3
@@ -13,7 +13,7 @@ export interface ClaimParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
-  readonly news: JobNews
+  readonly jobEvents: JobEvents
   readonly owner: string
   readonly leaseMs: number
 }
@@ -92,7 +92,7 @@ export class Claim {
   async fail(errorMessage: string): Promise<void> {
     await this.#inTurn(async () => {
       const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#held, errorMessage)
-      if (ended) this.#parts.news.tell(ended)
+      if (ended) this.#parts.jobEvents.emit(ended)
     })
   }
 
@@ -137,7 +137,7 @@ export class Claim {
       const outcome = await apply([...own, ...rows])
       if (outcome.ok) {
         this.#keep(after)
-        this.#parts.news.tell(after)
+        this.#parts.jobEvents.emit(after)
         return outcome
       }
       if (outcome.at > 0) return { ...outcome, at: outcome.at - own.length }

@@ -10,7 +10,7 @@ import type { RowStore, Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { failJob } from './changes.ts'
 import { JobFollower } from './follower.ts'
-import type { JobNews } from './news.ts'
+import type { JobEvents } from './job-events.ts'
 
 /** Interval at which changes of other processes are read, in milliseconds. */
 const pollMs = 500
@@ -21,7 +21,7 @@ interface Parts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  readonly news: JobNews
+  readonly jobEvents: JobEvents
   /** Called when a client follows a job. */
   readonly watched: () => void
   /** Called when a client has cancelled a job. */
@@ -60,7 +60,7 @@ export class Jobs {
       const ended = await failJob(this.parts, stored, 'cancelled')
       if (!ended) continue
       this.parts.cancelled(jobId)
-      this.parts.news.tell(ended)
+      this.parts.jobEvents.emit(ended)
       return ended
     }
     throw new WbError('control_plane_unavailable', 'the job keeps changing; it was not cancelled')
@@ -78,14 +78,14 @@ export class Jobs {
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
     await this.stored(workspaceId, jobId)
-    const { rows, clock, news, watched } = this.parts
+    const { rows, clock, jobEvents, watched } = this.parts
     watched()
     return new JobFollower({
       after: timestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
       wait(wake) {
         const calls = [
-          news.listen(job => {
+          jobEvents.listen(job => {
             if (job.jobId === jobId) wake()
           }),
           clock.after(pollMs, wake),

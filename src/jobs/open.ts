@@ -3,8 +3,8 @@ import type { Config } from '../config/schema.ts'
 import type { Job, jobs } from '../contract/jobs.ts'
 import type { IngestLoad } from '../contract/operational.ts'
 import type { Pager } from '../storage/cursor.ts'
+import { JobEvents } from './job-events.ts'
 import { Jobs } from './jobs.ts'
-import { JobNews } from './news.ts'
 import { JobRetention } from './retention.ts'
 import { jobHandlers } from './routes.ts'
 import { Worker, type WorkerParts } from './worker.ts'
@@ -40,17 +40,17 @@ export interface JobsRoom {
 /** Opens the jobs of a store. No job runs before `start`, `wake` or `settle`. */
 export function openJobs(parts: Parts): JobsRoom {
   const { runtime, controlPlane } = parts.config
-  const news = new JobNews()
+  const jobEvents = new JobEvents()
   const worker = new Worker({
     ...parts,
-    news,
+    jobEvents,
     capacity: runtime.maxConcurrentIngestJobs,
     leaseMs: controlPlane.jobsResume.graceMs,
     everyMs: controlPlane.jobsResume.intervalMs,
   })
   const room = new Jobs({
     ...parts,
-    news,
+    jobEvents,
     watched: () => worker.wake(),
     cancelled: jobId => worker.drop(jobId),
   })

@@ -83,7 +83,7 @@ export class Worker {
 
   /** Runs all jobs that are due, and waits for them. */
   async settle(signal: AbortSignal, onChange: (job: Job) => void): Promise<void> {
-    const unlisten = this.#parts.news.listen(onChange)
+    const unlisten = this.#parts.jobEvents.listen(onChange)
     const stop = () => void this.close()
     signal.addEventListener('abort', stop)
     try {
@@ -177,7 +177,7 @@ export class Worker {
   }
 
   async #claim(stored: Stored<JobRow>): Promise<Claim | undefined> {
-    const { rows, clock, leaseMs, news, audit } = this.#parts
+    const { rows, clock, leaseMs, jobEvents, audit } = this.#parts
     const deaths = (stored.row.deaths ?? 0) + (this.#isOfTheDead(stored.row) ? 1 : 0)
     if (deaths >= deathsMax) return this.#giveUp(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
@@ -188,7 +188,7 @@ export class Worker {
     if (!outcome.ok) return undefined
     const { workspaceId, jobId, kind } = row
     audit.note(null, { action: 'job.claim', workspaceId, details: { jobId, jobKind: kind } })
-    news.tell(row)
+    jobEvents.emit(row)
     return new Claim({ ...this.#parts, owner: this.#owner }, { ...stored, row, version: version + 1 })
   }
 
@@ -203,7 +203,7 @@ export class Worker {
       stored,
       `the runtime ended ${deathsMax} times at work on this text`,
     )
-    if (ended) this.#parts.news.tell(ended)
+    if (ended) this.#parts.jobEvents.emit(ended)
   }
 
   #run(claim: Claim): void {

@@ -32,7 +32,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
   return {
     async status(_input, caller) {
       const { path, ...file } = managedEnv(dataDir)
-      const isKnown = await caller.wouldPass(operator)
+      const isKnown = await caller.can(operator)
       const configuredKeys = managedKeys.filter(key => isSet(environment, key))
       return {
         status: 200,

@@ -8,7 +8,7 @@ const asked = 'connection_test'
 /**
  * Tests the connection to the store of a workspace. Never throws: failures are returned.
  *
- * @see docs/connecting.md#whether-the-store-answers
+ * @see docs/connecting.md#test-the-store-of-a-workspace
  */
 export async function testConnection(stores: ContentStores, workspace: Workspace): Promise<ConnectionTest> {
   const { kind } = workspace

@@ -41,7 +41,7 @@ export interface Target {
  * Validates a command, and returns its target.
  *
  * @throws invalid_playground_command  the command does not match its name, or its target is invalid
- * @see docs/connecting.md#commands-of-the-database
+ * @see docs/connecting.md#run-commands-on-a-remote-database
  */
 export function targetOf(body: PlaygroundCommand): Target {
   const { commandName, command } = body

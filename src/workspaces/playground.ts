@@ -1,5 +1,5 @@
 import type { Caller } from '../access/caller.ts'
-import { pass } from '../access/gate.ts'
+import { authorize } from '../access/gate.ts'
 import type { Clock } from '../base/clock.ts'
 import { needs } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
@@ -19,7 +19,7 @@ import { targetOf } from './playground-command.ts'
  * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
  * @throws data_api_error        the database refused the command
  * @throws data_api_unavailable  the database does not respond
- * @see docs/connecting.md#commands-of-the-database
+ * @see docs/connecting.md#run-commands-on-a-remote-database
  */
 export async function execute(
   { stores, clock }: { stores: ContentStores; clock: Clock },
@@ -30,7 +30,7 @@ export async function execute(
   const { workspaceId, kind, keyspace } = workspace
   if (kind !== 'astra')
     throw new WbError('unsupported_workspace_kind', `workspaces of kind '${kind}' take no commands`)
-  if (workspace.rlacEnabled) pass({ rule: needs('manage:access'), workspaceId }, caller)
+  if (workspace.rlacEnabled) authorize({ rule: needs('manage:access'), workspaceId }, caller)
   const { command } = body
   const { commandName, ...target } = targetOf(body)
   const commands = commandsOf(storeOf(stores, workspace))

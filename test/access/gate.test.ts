@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/access/caller.ts'
-import { type Demand, decide, pass, ungrantable } from '../../src/access/gate.ts'
+import { authorize, type Demand, decide, ungrantable } from '../../src/access/gate.ts'
 import { anonymousIn, type Subject, verifiedAs } from '../../src/access/subject.ts'
 import {
   type Access,
@@ -260,15 +260,15 @@ test('the bootstrap token and the owner of the data directory set up, from anywh
 describe('pass', () => {
   test('says what decide decides, as a refusal', () => {
     const demand = { rule: needs('write:kb'), workspaceId: here }
-    expect(pass(demand, callers.writer)).toBeUndefined()
-    expect(() => pass(demand, callers.reader)).toThrow(
+    expect(authorize(demand, callers.writer)).toBeUndefined()
+    expect(() => authorize(demand, callers.reader)).toThrow(
       expect.objectContaining({
         code: 'forbidden',
         hint: 'Ask for a key with the scope write:kb.',
         facts: expect.objectContaining({ requiredScope: 'write:kb' }),
       }),
     )
-    expect(() => pass({ rule: signedIn, workspaceId: undefined }, callers.open)).toThrow(
+    expect(() => authorize({ rule: signedIn, workspaceId: undefined }, callers.open)).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),
     )
   })

@@ -110,7 +110,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     client: '',
     follows: null,
     onDrain: () => () => {},
-    wouldPass: async () => false,
+    can: async () => false,
     async confirm() {},
     checkChange() {},
     checkCreator() {},

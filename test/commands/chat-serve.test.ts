@@ -156,16 +156,16 @@ test('a chat names the knowledge bases of the conversation that it continues', {
 
 const pages = {
   'rotation.md':
-    '# Rotating keys\n\nKeys are rotated by replacement. wb keys rotate NAME --grace 24h makes a successor of the key; the old token works on for the grace.\n',
+    '# Rotating keys\n\nKeys are rotated by replacement. wb keys rotate NAME --grace 24h creates a new token. The old token keeps working until its grace period ends.\n',
   'tokens.md':
-    '# Tokens\n\nThe token of a key is printed once. With --write FILE it goes into a file that only you can read.\n',
+    '# Tokens\n\nThe token of a key is printed once. --write FILE writes it to a file that only you can read.\n',
   'ci.md':
-    '# Continuous integration\n\nA job takes its key from the secret WB_API_KEY. When keys are rotated, replace the secret within the grace.\n',
+    '# Continuous integration\n\nA job reads its key from the secret WB_API_KEY. When keys are rotated, replace the secret during the grace period.\n',
 }
-const answer = `\`wb keys rotate ci --grace 24h\` makes the successor of a key, and the old token works on for the grace [1].
+const answer = `\`wb keys rotate ci --grace 24h\` creates a new token. The old one keeps working for 24 hours [1].
 
-- The token is printed **once**; \`--write FILE\` puts it where only you can read it [3].
-- In a job, the successor goes into the secret \`WB_API_KEY\` while the old one still works [2].`
+- The new token is printed **once**. \`--write FILE\` writes it to a file that only you can read [3].
+- In a CI job, put the new token into the secret \`WB_API_KEY\` while the old one still works [2].`
 
 const recording = /(?<=<!-- recorded[^\n]*-->\n```text\n)[\s\S]*?(?=```\n<!-- end of the recording -->)/
 

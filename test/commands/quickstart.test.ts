@@ -23,6 +23,12 @@ test('from nothing to a cited answer over the shipped documents, and again witho
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)
   expect(first).toMatch(/\[1\] {2}Storage › .* ▮▮▮▮▮\n/)
+  // Passages are prose. In a row of a table, ` · ` separates the cells, as in the line of a citation.
+  expect(first.split('\n').filter(line => line.startsWith('     ') && / · /.test(line))).toEqual([
+    expect.stringMatching(/ · chunk \d+ · /),
+    expect.stringMatching(/ · chunk \d+ · /),
+    expect.stringMatching(/ · chunk \d+ · /),
+  ])
   expect(first).toMatch(/ {2}Next\n {4}.* kb ingest handbook\b/)
   const again = await here.wb(['quickstart'])
   expect(again.status).toBe(0)

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { HeaderPairs } from '../../src/http/headers.ts'
-import { MemoryBuckets, RateLimit, type Ration, rationOf } from '../../src/http/rate-limit.ts'
+import { MemoryBuckets, RateLimit, type RateLimitClass, rateLimitClassOf } from '../../src/http/rate-limit.ts'
 import { TestClock } from '../harness/runtime.ts'
 
 const windowMs = 60_000
@@ -150,7 +150,7 @@ describe('many buckets', () => {
 })
 
 describe('whose bucket', () => {
-  test.each<[string, Ration | undefined]>([
+  test.each<[string, RateLimitClass | undefined]>([
     ['/api/v1/workspaces', 'general'],
     ['/api/v1/openapi.json', 'general'],
     ['/api/v1/nowhere', 'general'],
@@ -169,17 +169,17 @@ describe('whose bucket', () => {
     ['/version', undefined],
     ['/docs', undefined],
     ['/error-codes', undefined],
-  ])('S8-06 S8-07: %s draws from %s', (path, ration) => {
-    expect(rationOf(path)).toBe(ration)
+  ])('S8-06 S8-07: %s draws from %s', (path, rateLimitClass) => {
+    expect(rateLimitClassOf(path)).toBe(rateLimitClass)
   })
 
   function limit(changed: { capacity?: number; directCapacity?: number; authCapacity?: number } = {}) {
     const { clock, buckets } = bucketsOf()
     const sizes = { capacity: 2, directCapacity: 2, authCapacity: 1, ...changed }
     const rate = new RateLimit({ windowMs, ...sizes }, buckets)
-    const passes = (ration: Ration, client: string, isForwarded = false) => {
+    const passes = (rateLimitClass: RateLimitClass, client: string, isForwarded = false) => {
       try {
-        rate.take({ ration, client, isForwarded }, [])
+        rate.take({ rateLimitClass, client, isForwarded }, [])
         return true
       } catch {
         return false
@@ -218,7 +218,7 @@ describe('whose bucket', () => {
       const headers: HeaderPairs = []
       const refused = (() => {
         try {
-          rate.take({ ration: 'general', client: 'a', isForwarded: false }, headers)
+          rate.take({ rateLimitClass: 'general', client: 'a', isForwarded: false }, headers)
           return undefined
         } catch (error) {
           return error

@@ -2,7 +2,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { Ingest } from '../../src/contract/documents.ts'
 import { newJob } from '../../src/jobs/changes.ts'
 import { Claim, ClaimLost } from '../../src/jobs/claim.ts'
-import { JobNews } from '../../src/jobs/news.ts'
+import { JobEvents } from '../../src/jobs/job-events.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { TestClock } from '../harness/runtime.ts'
@@ -23,7 +23,7 @@ async function claimed() {
   const running = { ...job, status: 'running' as const, leaseOwner: 'here', leaseUntil }
   await rows.atomic([{ op: 'insert', table: tables.jobs, row: running }, writes[1]!])
   const stored = async () => (await rows.get(tables.jobs, ['w', job.jobId]))!
-  const parts = { rows, clock, log: silent, news: new JobNews(), owner: 'here', leaseMs }
+  const parts = { rows, clock, log: silent, jobEvents: new JobEvents(), owner: 'here', leaseMs }
   const claim = new Claim(parts, await stored())
   const apply = (unit: Parameters<typeof rows.atomic>[0]) => rows.atomic(unit)
   /** How long the lease still runs. */

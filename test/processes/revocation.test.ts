@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { productionCost } from '../../src/auth/keys/token.ts'
 import { changeRow } from '../../src/storage/change.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
@@ -30,7 +31,7 @@ async function stage() {
     await serving.stop()
     rmSync(folder, { recursive: true, force: true })
   })
-  const here = await open({ dataDir: serving.dataDir, config: { auth } })
+  const here = await open({ dataDir: serving.dataDir, config: { auth }, keyCost: productionCost })
   const store = await openEmbedded({ path: join(serving.dataDir, 'workbase.db') })
   onTestFinished(() => store.close())
 

@@ -1,7 +1,6 @@
 import { attributesOf } from '../../../src/cli/access/principals.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { limitFlag } from '../../../src/cli/command/flags.ts'
-import { limits } from '../../../src/contract/limits.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsList extends WbCommand {
@@ -15,7 +14,7 @@ export default class AccessPrincipalsList extends WbCommand {
   async run() {
     const { flags } = await this.parse(AccessPrincipalsList)
     const { workspaceId, name } = await this.workspace()
-    const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const call = { params: { workspaceId } }
     const { rows, total } = await this.take(this.client.items(principals.list, call), flags.limit)
     this.output.list(rows, {
       columns: {

@@ -2,7 +2,6 @@ import { WbCommand } from '../../../src/cli/command/command.ts'
 import { limitFlag } from '../../../src/cli/command/flags.ts'
 import { type Declared, declaredFor } from '../../../src/cli/mcp/declared.ts'
 import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
-import { limits } from '../../../src/contract/limits.ts'
 import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersList extends WbCommand {
@@ -15,7 +14,7 @@ export default class McpServersList extends WbCommand {
   async run() {
     const { flags } = await this.parse(McpServersList)
     const { workspaceId, name } = await this.workspace()
-    const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId } }
     const registered = this.client.items(mcpServers.list, request)
     const declared = this.output.json ? [] : await declaredFor(workspaceId, this.session)
     const { rows, total } = await this.take(oneAfterTheOther(registered, declared), flags.limit)

@@ -56,7 +56,7 @@ interface Counted {
  * Turns of this process that continue when their reader disconnects. Their events are kept until one minute after the
  * end, and each reader begins with the first event.
  *
- * @see docs/agents.md#reading-on-after-a-broken-connection
+ * @see docs/agents.md#continue-after-a-broken-connection
  */
 export class DetachedTurns {
   readonly #parts: DetachedParts

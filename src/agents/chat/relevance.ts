@@ -2,7 +2,7 @@ import { queryWords, terms, words } from '../../base/words.ts'
 import type { HitOfBase } from '../../contract/knowledge.ts'
 import { textOf } from '../tools/passages.ts'
 
-/** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#finding */
+/** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#search-quality */
 const scoreShareMin = 0.25
 /** Highest score of a passage that only has similar spelling, in the scale of hybrid search. */
 const spellingScoreMax = 0.2

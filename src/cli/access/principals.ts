@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { type Client, everything } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
-import { limits } from '../../contract/limits.ts'
 import { type Principal, principals } from '../../contract/principals.ts'
 import { roles } from '../../contract/scopes.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
@@ -50,8 +49,7 @@ export async function findPrincipal(
   { workspaceId, name }: Workspace,
   wanted: string,
 ): Promise<Principal> {
-  const query = { limit: limits.pageMax }
-  const all = await everything(client.items(principals.list, { params: { workspaceId }, query }))
+  const all = await everything(client.items(principals.list, { params: { workspaceId } }))
   const exact = all.find(({ principalId }) => principalId === wanted)
   if (exact) return exact
   const named = all.flatMap(row => [

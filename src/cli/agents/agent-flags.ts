@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { everything } from '../../client/client.ts'
 import type { ToolRules } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { UsageError } from '../faults.ts'
 import { everyBase, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
@@ -83,7 +82,7 @@ export async function llmServiceId(
   workspaceId: string,
   wanted?: string,
 ): Promise<string | null> {
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const request = { params: { workspaceId } }
   const all = await everything(resolving.client.items(llmServices.list, request))
   if (all.length === 0 && wanted === undefined) return null
   const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))

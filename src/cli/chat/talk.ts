@@ -18,7 +18,6 @@ import { markdownOf } from './exported.ts'
 import type { ChatPort, Choice, Say } from './port.ts'
 
 const passagesFound = 5
-const query = { limit: limits.pageMax }
 
 type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
@@ -135,7 +134,7 @@ export class Talk implements ChatPort {
       return []
     }
     const params = { ...this.#ofAgent, conversationId }
-    return everything(this.client.items(messages.list, { params, query }))
+    return everything(this.client.items(messages.list, { params }))
   }
 
   async exported(): Promise<string | undefined> {
@@ -202,7 +201,7 @@ export class Talk implements ChatPort {
 
   async models(): Promise<Choice[]> {
     const { workspaceId, llmServiceId: bound } = this.agent
-    const all = await everything(this.client.items(llmServices.list, { params: { workspaceId }, query }))
+    const all = await everything(this.client.items(llmServices.list, { params: { workspaceId } }))
     return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
       id,
       name: modelName,
@@ -250,8 +249,8 @@ export class Talk implements ChatPort {
   }
 
   async conversations(search: string): Promise<Choice[]> {
-    const found = { ...query, sort: 'activity' as const, ...(search !== '' && { q: search }) }
-    const items = this.client.items(conversations.list, { params: this.#ofAgent, query: found })
+    const query = { sort: 'activity' as const, ...(search !== '' && { q: search }) }
+    const items = this.client.items(conversations.list, { params: this.#ofAgent, query })
     return (await everything(items)).map(one => ({
       id: one.conversationId,
       name: conversationName(one),

@@ -5,7 +5,6 @@ import { filters } from '../../contract/filters.ts'
 import { jobs } from '../../contract/jobs.ts'
 import { apiKeys } from '../../contract/keys.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { mcpServers } from '../../contract/mcp-servers.ts'
 import { principals } from '../../contract/principals.ts'
 import { secretReleases } from '../../contract/releases.ts'
@@ -31,12 +30,10 @@ export interface NarrowingFlags {
   readonly type?: string
 }
 
-const query = { limit: limits.pageMax }
-
 export const aWorkspace: Choices = {
   one: 'workspace',
   async *among({ client }) {
-    for await (const { workspaceId: id, name } of client.items(workspaces.list, { query })) yield { id, name }
+    for await (const { workspaceId: id, name } of client.items(workspaces.list, {})) yield { id, name }
   },
 }
 
@@ -144,17 +141,17 @@ export const aPrincipal: Choices = {
 export const aSecretRelease: Choices = {
   one: 'secret release',
   async *among({ client }) {
-    for await (const { releaseId: id, ref, host } of client.items(secretReleases.list, { query }))
+    for await (const { releaseId: id, ref, host } of client.items(secretReleases.list, {}))
       yield { id, name: `${ref} for ${host}` }
   },
 }
 
 async function ofWorkspace(resolving: Resolving) {
   const { workspaceId } = await resolveWorkspace(resolving)
-  return { params: { workspaceId }, query }
+  return { params: { workspaceId } }
 }
 
 async function ofBase(resolving: Resolving, { kb: named }: NarrowingFlags) {
   const { workspaceId, knowledgeBaseId } = await resolveKnowledgeBase(resolving, named)
-  return { params: { workspaceId, knowledgeBaseId }, query }
+  return { params: { workspaceId, knowledgeBaseId } }
 }

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import type { DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Keychain } from '../../keychain/keychain.ts'
@@ -33,7 +33,7 @@ export function tokensOf(issued: DeviceTokens, nowMs: number): Tokens {
     isToken(token) &&
     (refreshToken === undefined || isToken(refreshToken)) &&
     (seconds === undefined || Number.isFinite(seconds))
-  if (!isSound) throw notOurs('the runtime handed out tokens that are none')
+  if (!isSound) throw unexpectedResponse('the runtime handed out tokens that are none')
   const lifeMs = seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifeSecondsMax) * 1_000
   return {
     token,

@@ -1,6 +1,5 @@
 import { everything } from '../../client/client.ts'
 import { type Agent, type AgentTemplate, agents, agentTemplates } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
 import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
 
@@ -19,8 +18,7 @@ const templateKind: Kind = {
 
 /** Returns the agents of a workspace. */
 export async function namedAgents({ client }: Resolving, workspaceId: string): Promise<Agent[]> {
-  const query = { limit: limits.pageMax }
-  return everything(client.items(agents.list, { params: { workspaceId }, query }))
+  return everything(client.items(agents.list, { params: { workspaceId } }))
 }
 
 /**

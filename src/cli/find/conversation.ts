@@ -1,7 +1,6 @@
 import { systemClock } from '../../base/clock.ts'
 import { everything } from '../../client/client.ts'
 import { type Conversation, conversations } from '../../contract/conversations.ts'
-import { limits } from '../../contract/limits.ts'
 import { ago } from '../terminal/moment.ts'
 import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
 
@@ -30,8 +29,7 @@ function about({ createdAt }: Conversation): string {
  */
 export async function findConversation(resolving: Resolving, wanted?: string): Promise<Conversation> {
   const { workspaceId } = await resolveWorkspace(resolving)
-  const query = { limit: limits.pageMax }
-  const items = resolving.client.items(conversations.listAll, { params: { workspaceId }, query })
+  const items = resolving.client.items(conversations.listAll, { params: { workspaceId } })
   const all = await everything(items)
   const named = all.map(row => ({
     row,

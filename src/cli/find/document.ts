@@ -2,7 +2,6 @@ import * as Flags from '@oclif/core/flags'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../faults.ts'
 import { isId } from '../id.ts'
 import { documentName } from '../shown/resources.ts'
@@ -48,7 +47,7 @@ async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string)
     const document = await byId(resolving, { ...params, documentId: wanted })
     return document ? [document] : []
   }
-  const all = resolving.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+  const all = resolving.client.items(documents.list, { params })
   const found: Document[] = []
   for await (const row of all)
     if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(wanted)) found.push(row)

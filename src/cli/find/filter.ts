@@ -3,7 +3,6 @@ import * as Flags from '@oclif/core/flags'
 import { everything } from '../../client/client.ts'
 import { filters, type KnowledgeFilter } from '../../contract/filters.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { isId } from '../id.ts'
 import { pick, type Resolving } from './resolve.ts'
 
@@ -30,7 +29,7 @@ export async function findFilter(
   const params = { workspaceId, knowledgeBaseId }
   if (wanted !== undefined && isId(wanted))
     return client.call(filters.show, { params: { ...params, knowledgeFilterId: wanted } })
-  const all = await everything(client.items(filters.list, { params, query: { limit: limits.pageMax } }))
+  const all = await everything(client.items(filters.list, { params }))
   return pick(
     all.map(row => ({ row, id: row.knowledgeFilterId, name: row.name })),
     wanted,

@@ -1,7 +1,6 @@
 import { type Client, everything } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
-import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
 import { isId } from '../id.ts'
@@ -35,7 +34,7 @@ export async function findKey(
     ])
   const params = { workspaceId }
   if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
-  const all = await everything(client.items(apiKeys.list, { params, query: { limit: limits.pageMax } }))
+  const all = await everything(client.items(apiKeys.list, { params }))
   const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
   const working = matches.filter(key => keyState(key, nowMs) === 'active')
   const lasting = working.filter(key => !isReplaced(key, all))
@@ -69,7 +68,7 @@ export async function namesakes(
   client: Client,
   { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
 ): Promise<ApiKey[]> {
-  const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const call = { params: { workspaceId } }
   const all = await everything(client.items(apiKeys.list, call))
   return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }

@@ -1,5 +1,4 @@
 import { type Client, everything } from '../../client/client.ts'
-import { limits } from '../../contract/limits.ts'
 import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
 import { isId } from '../id.ts'
 import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
@@ -29,6 +28,6 @@ export async function findMcpServer(resolving: Resolving, wanted?: string): Prom
 
 /** Returns the registered MCP servers of a workspace. */
 export async function everyServer(client: Client, workspaceId: string): Promise<McpServer[]> {
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const request = { params: { workspaceId } }
   return everything(client.items(mcpServers.list, request))
 }

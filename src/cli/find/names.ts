@@ -1,6 +1,5 @@
 import { type Client, everything } from '../../client/client.ts'
 import type { Agent } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { ofServer } from '../../contract/tool-ids.ts'
 import { isId } from '../id.ts'
@@ -41,7 +40,7 @@ export async function llmServiceNames(
   agents: readonly Agent[],
 ): Promise<Names> {
   if (agents.every(({ llmServiceId }) => llmServiceId === null)) return {}
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const request = { params: { workspaceId } }
   const all = await everything(client.items(llmServices.list, request))
   return Object.fromEntries(all.map(({ llmServiceId, name }) => [llmServiceId, name]))
 }

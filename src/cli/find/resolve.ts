@@ -2,7 +2,6 @@ import { type Client, everything } from '../../client/client.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
@@ -84,7 +83,7 @@ export async function resolveWorkspace(resolving: Resolving, named?: string): Pr
   const namedBy = named === undefined ? profile.workspaceFrom : undefined
   const wanted = said ?? defaultWorkspace(profile)
   if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
-  const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const all = await everything(client.items(workspaces.list, {}))
   const implied =
     wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
   try {
@@ -120,7 +119,7 @@ export async function workspaceOrDefault(
   onMade: (workspace: Workspace) => void,
 ): Promise<Workspace> {
   const { client, profile } = resolving
-  const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const first = await everything(client.items(workspaces.list, {}))
   if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
   if ((await boundTo(client, [])) !== undefined) return resolveWorkspace(resolving)
   try {
@@ -183,7 +182,7 @@ export async function resolveKnowledgeBase<E = never>(
 
 /** Returns the knowledge bases of a workspace. */
 export async function everyBase(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
-  return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
+  return everything(client.items(kb.list, { params: { workspaceId } }))
 }
 
 /**

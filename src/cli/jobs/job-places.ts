@@ -3,7 +3,6 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 
 /** Maximum number of documents to look up, with one call each. */
 const documentsMax = 50
@@ -34,7 +33,7 @@ function placeOf(bases: ReadonlyMap<string, string>, files: ReadonlyMap<string, 
 }
 
 async function baseNames(client: Client, { workspaceId }: Job): Promise<Map<string, string>> {
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const request = { params: { workspaceId } }
   const { items } = await client.call(kb.list, request)
   return new Map(items.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
 }

@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises'
 import { systemClock } from '../../base/clock.ts'
 import { TimedOut, unlessAborted, within } from '../../base/deadline.ts'
 import { isInTheClear } from '../../base/loopback.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import type { PendingSignIn } from '../../contract/mcp-servers.ts'
 import { PartlyFailed, UsageError } from '../faults.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -73,7 +73,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
 export function pageOf({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || isInTheClear(url))
-    throw notOurs('the runtime began a sign-in at an address that cannot be opened')
+    throw unexpectedResponse('the runtime began a sign-in at an address that cannot be opened')
   return plainLine(url.href)
 }
 

@@ -1,7 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { documents } from '../../contract/documents.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { counted } from '../terminal/output.ts'
 import { countItems } from '../terminal/take.ts'
 import type { Everywhere } from './everywhere.ts'
@@ -23,7 +22,7 @@ export async function nothingFound(search: {
   const { client, base, flags } = search
   if ('names' in base) return nothingAnywhere(base.names.size, flags)
   const params = { workspaceId: base.workspaceId, knowledgeBaseId: base.knowledgeBaseId }
-  const held = await countItems(client.items(documents.list, { params, query: { limit: limits.pageMax } }))
+  const held = await countItems(client.items(documents.list, { params }))
   return `  nothing found in ${base.name} (${counted(held, 'document')})\n  ${suggestion(held, base.name, flags)}`
 }
 

@@ -9,7 +9,7 @@ import { typedPath } from '../typed-path.ts'
 
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
-export const shippedQuestion = 'where is my data stored'
+export const shippedQuestion = 'is my data encrypted'
 /** Another question that the shipped documents answer. */
 export const nextShippedQuestion = 'how do I back up'
 const nameCharsMax = 48
@@ -56,7 +56,15 @@ export async function planOf(
 }
 
 /** Reference pages, which match every question a little and answer none. */
-const apart = ['architecture.md', 'benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
+const apart = [
+  'architecture.md',
+  'benchmarks.md',
+  'api.md',
+  'errors.md',
+  'glossary.md',
+  'http.md',
+  'requirements.md',
+]
 
 /** Plans to use the user documentation of the package. Subfolders are for contributors. */
 async function shipped(question: string | undefined, cwd: string): Promise<Plan> {

@@ -3,7 +3,6 @@ import { shellWord } from '../../base/shell-word.ts'
 import { type Client, everything } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { type Workspace, workspaces } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import { everyBase } from '../find/resolve.ts'
@@ -124,8 +123,7 @@ async function prepare(
   name: string,
 ): Promise<Pick<Started, 'workspace' | 'base' | 'isMeant'>> {
   const workspaceName = named ?? 'demo'
-  const query = { limit: limits.pageMax }
-  const all = await everything(client.items(workspaces.list, { query }))
+  const all = await everything(client.items(workspaces.list, {}))
   const known = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
   const workspace = known ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
   const params = { workspaceId: workspace.workspaceId }
@@ -139,7 +137,7 @@ async function prepare(
 async function holdings(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
   const params = { workspaceId, knowledgeBaseId }
   const { embedder } = await client.call(kb.show, { params })
-  const held = await countItems(client.items(documents.list, { params, query: { limit: limits.pageMax } }))
+  const held = await countItems(client.items(documents.list, { params }))
   return { documents: held, chunks: embedder?.chunks }
 }
 

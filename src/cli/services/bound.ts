@@ -3,7 +3,6 @@ import type { Client } from '../../client/client.ts'
 import { agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 
 /** Maximum number of lines for resources that use a service. */
 const shownMax = 8
@@ -15,7 +14,7 @@ export async function namingBinders(
   { workspaceId, serviceId }: { workspaceId: string; serviceId: string },
 ): Promise<unknown> {
   if (!(error instanceof WbError) || !error.code.endsWith('_service_in_use')) return error
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const request = { params: { workspaceId } }
   const bases = (await client.call(kb.list, request)).items.filter(row => binds(row, serviceId))
   const bound = (await client.call(agents.list, request)).items.filter(row => binds(row, serviceId))
   const lines = [

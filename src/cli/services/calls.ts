@@ -1,5 +1,4 @@
 import { type Client, everything } from '../../client/client.ts'
-import { limits } from '../../contract/limits.ts'
 import type { Route } from '../../contract/route.ts'
 import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
 import { type Kind, pick, type Resolving } from '../find/resolve.ts'
@@ -17,7 +16,7 @@ export class ServiceCalls {
 
   async *list(type: ServiceType): AsyncGenerator<Service> {
     const route: Route = kinds[type].routes.list
-    const request = { params: { workspaceId: this.workspaceId }, query: { limit: limits.pageMax } }
+    const request = { params: { workspaceId: this.workspaceId } }
     for await (const record of this.client.items(route, request)) yield serviceOf(type, record)
   }
 

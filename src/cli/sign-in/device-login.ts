@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { pause } from '../../base/pause.ts'
 import type { Client } from '../../client/client.ts'
-import { notOurs, Unreachable } from '../../client/unreachable.ts'
+import { Unreachable, unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 
@@ -43,7 +43,8 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<St
   const texts = [sent.device_code, sent.user_code, sent.verification_uri]
   const isSound =
     texts.every(text => typeof text === 'string' && text !== '') && sent.user_code.length <= codeCharsMax
-  if (!isSound || !(sent.expires_in > 0)) throw notOurs('the runtime began a sign-in that cannot be shown')
+  if (!isSound || !(sent.expires_in > 0))
+    throw unexpectedResponse('the runtime began a sign-in that cannot be shown')
   const seconds = Number.isFinite(sent.interval) ? sent.interval : intervalSeconds.usual
   return {
     deviceCode: sent.device_code,

@@ -1,8 +1,7 @@
 import type { Client } from '../../client/client.ts'
-import { notOurs } from '../../client/unreachable.ts'
+import { unexpectedResponse } from '../../client/unreachable.ts'
 import { auth, type Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
-import { limits } from '../../contract/limits.ts'
 import { scopesOfRole } from '../../contract/scopes.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import type { Session } from '../connection/session.ts'
@@ -59,7 +58,7 @@ export async function askMe(client: Client, signal?: AbortSignal): Promise<Me> {
     areTexts(me.workspaceScopes) &&
     isMoment(me.expiresAt) &&
     isEnd(me.keyExpiresAt)
-  if (!isSound) throw notOurs('the runtime does not say who you are')
+  if (!isSound) throw unexpectedResponse('the runtime does not say who you are')
   return me
 }
 
@@ -98,7 +97,7 @@ export async function reachOf(
   if (workspaceScopes === null) return 'every workspace'
   const names: string[] = []
   let more = 0
-  for await (const { name } of client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  for await (const { name } of client.items(workspaces.list, {}))
     if (names.length < namedMax) names.push(plainLine(name))
     else if (++more >= countedMax) break
   if (names.length === 0) return 'no workspace that is there'

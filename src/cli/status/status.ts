@@ -5,7 +5,6 @@ import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
 import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import { operational } from '../../contract/operational.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
@@ -20,8 +19,6 @@ import { countItems } from '../terminal/take.ts'
 const countedMax = 2_000
 /** Maximum number of knowledge bases whose documents are counted. */
 const basesMax = 20
-
-const page = { limit: limits.pageMax }
 
 /** State of a runtime, and the resources of the caller there. */
 export interface Status {
@@ -120,11 +117,11 @@ async function workspaceOf(resolving: Resolving): Promise<Workspace | Pick<Usage
 async function countsOf(client: Client, { workspaceId }: Workspace): Promise<Counts> {
   const params = { workspaceId }
   const bases: string[] = []
-  const listed = client.items(kb.list, { params, query: page })
+  const listed = client.items(kb.list, { params })
   for await (const { knowledgeBaseId } of listed) bases.push(knowledgeBaseId)
   const [held, ofAgents] = await Promise.all([
     documentsOf(client, workspaceId, bases),
-    countItems(client.items(agents.list, { params, query: page })),
+    countItems(client.items(agents.list, { params })),
   ])
   return { knowledgeBases: bases.length, ...held, agents: ofAgents }
 }
@@ -137,7 +134,7 @@ async function documentsOf(
   const held = { documents: 0, chunks: 0 }
   for (const knowledgeBaseId of bases.slice(0, basesMax)) {
     const params = { workspaceId, knowledgeBaseId }
-    for await (const { chunkTotal } of client.items(documents.list, { params, query: page })) {
+    for await (const { chunkTotal } of client.items(documents.list, { params })) {
       if (held.documents === countedMax) return { ...held, complete: false }
       held.documents++
       held.chunks += chunkTotal ?? 0
@@ -149,7 +146,7 @@ async function documentsOf(
 async function jobsOf(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
   const byStatus = { pending: 0, running: 0, succeeded: 0, failed: 0 }
   let seen = 0
-  for await (const { status } of client.items(jobs.list, { params: { workspaceId }, query: page })) {
+  for await (const { status } of client.items(jobs.list, { params: { workspaceId } })) {
     if (seen++ === countedMax) break
     byStatus[status]++
   }

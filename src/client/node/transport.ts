@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Fetch, Incoming, Outgoing } from '../fetch.ts'
-import { notOurs, speaksTlsCode, Unreachable } from '../unreachable.ts'
+import { speaksTlsCode, Unreachable, unexpectedResponse } from '../unreachable.ts'
 import { counted } from './counted.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
 import { broken } from './retries.ts'
@@ -128,7 +128,7 @@ async function wholeText(url: URL, body: Answer['body'], fail: (error: Error) =>
   } catch (error) {
     throw fail(error as Error)
   }
-  if (size > answerBytesMax) throw notOurs(`${url.origin} sent more than ${answerBytesMax} bytes`)
+  if (size > answerBytesMax) throw unexpectedResponse(`${url.origin} sent more than ${answerBytesMax} bytes`)
   // undici releases a connection one turn of the event loop later; an earlier request would open another one.
   await new Promise(resolve => setImmediate(resolve))
   return Buffer.concat(parts).toString('utf8')

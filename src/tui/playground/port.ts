@@ -5,7 +5,6 @@ import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Client, everything } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 
 /** A knowledge base to search in; its words are fit for a terminal. */
 export interface Base {
@@ -54,7 +53,7 @@ export class RuntimePort implements PlaygroundPort {
 
   async knowledgeBases(): Promise<readonly Base[]> {
     const params = { workspaceId: this.workspaceId }
-    const all = await everything(this.client.items(kb.list, { params, query: { limit: limits.pageMax } }))
+    const all = await everything(this.client.items(kb.list, { params }))
     return all.map(baseOf)
   }
 

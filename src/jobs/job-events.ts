@@ -3,7 +3,7 @@ import type { Job } from '../contract/jobs.ts'
 type Listener = (job: Job) => void
 
 /** Reports the jobs that this process changes to listeners in it. */
-export class JobNews {
+export class JobEvents {
   readonly #listeners = new Set<Listener>()
 
   /** Registers a listener. Returns a function that removes it. */
@@ -12,7 +12,7 @@ export class JobNews {
     return () => this.#listeners.delete(listener)
   }
 
-  tell(job: Job): void {
+  emit(job: Job): void {
     for (const listener of this.#listeners) listener(job)
   }
 }
