@@ -48,7 +48,7 @@ export default class ConversationsList extends WbCommand {
       },
       empty: [
         `no conversations${search === undefined ? '' : ` with ${search}`} in workspace ${name}`,
-        'wb agents chat',
+        search === undefined ? 'wb agents chat' : 'wb conversations list',
       ],
       total,
     })

@@ -4,15 +4,17 @@ import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBaseHit, SearchMany } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import type { ScoredRecord } from '../storage/content.ts'
-import { fuseEach } from './fusion.ts'
+import { fuseEach, type ScaledLists } from './fusion.ts'
 import { undefinedIfDeleted } from './guards.ts'
 import type { BaseContext, KnowledgeBases } from './knowledge-bases.ts'
 import type { KnowledgeFilters } from './knowledge-filters.ts'
 import { titleOfPayload } from './payload.ts'
+import { totalRarity } from './rarity.ts'
 import {
   applyReranking,
   type BaseRanking,
   modeUsed,
+  occurrences,
   orderCandidates,
   readHits,
   type SearchCaller,
@@ -152,10 +154,11 @@ function embedOncePerService(space: VectorSpace): Pick<VectorSpace, 'embedQuery'
 /**
  * Merges the candidates of all rankings, best first, with comparable scores.
  *
- * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them. If the
- * question has text, scores are then weighted by the share of its words that the best passages of the
- * knowledge base contain. Otherwise an unrelated knowledge base could score high, because words of the
- * question are rare in it. Of equal scores, the higher lexical score comes first, then the earlier knowledge
+ * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them, and lexical
+ * scores are divided by the rarity of the question in their knowledge base. If the question has text, scores
+ * are then weighted by the share of its words that the best passages of the knowledge base contain. Otherwise
+ * an unrelated knowledge base could score high, because words of the question are rare in it. Of equal scores,
+ * the higher lexical score comes first, then the earlier knowledge
  * base.
  *
  * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
@@ -182,7 +185,10 @@ async function stretchScores(
   rankings: readonly BaseRanking[],
   text: string | undefined,
 ): Promise<MergedCandidate[][]> {
-  const fused = fuseEach(rankings.map(({ lists, context }) => ({ ...lists, scale: scaleOf(context) })))
+  const comparable = await pMap(rankings, ranking => comparableLists(ranking, text), {
+    concurrency: concurrentSearchesMax,
+  })
+  const fused = fuseEach(comparable)
   return pMap(
     rankings,
     async (ranking, at) => {
@@ -192,6 +198,20 @@ async function stretchScores(
     },
     { concurrency: concurrentSearchesMax },
   )
+}
+
+/**
+ * Returns the lists of a ranking with lexical scores as shares of the question. Without that, the passages of
+ * a small knowledge base would come last, because every word is rarer in a large one.
+ */
+async function comparableLists(
+  { lists, context, visibility }: BaseRanking,
+  text = '',
+): Promise<ScaledLists<number>> {
+  const scale = scaleOf(context)
+  if (lists.lexical.length === 0) return { ...lists, scale }
+  const whole = totalRarity(await occurrences(context, text, [], { visibility }))
+  return { ...lists, scale, lexical: lists.lexical.map(hit => ({ ...hit, score: hit.score / whole })) }
 }
 
 /**

@@ -8,6 +8,11 @@ export function rarityOf(records: number, holding: number): number {
   return Math.log1p((records - holding + 0.5) / (holding + 0.5))
 }
 
+/** Returns the sum of the weights of all words of a question; above 0 if it has words. */
+export function totalRarity({ records, words }: Occurrences): number {
+  return words.reduce((total, word) => total + rarityOf(records, word.records), 0)
+}
+
 /**
  * Computes the share of a question that each record contains, from 0 (none of its words) to 1 (all of them).
  * Rare words count more. Other results have no influence on the share.

@@ -294,7 +294,7 @@ function rankByWords(context: BaseContext, plan: SearchPlan): Promise<ScoredReco
 /**
  * Returns the frequencies of a question's words over all rows that the caller may see, without the filter.
  */
-function occurrences(
+export function occurrences(
   { store, collection, key }: BaseContext,
   text: string,
   among: readonly number[],

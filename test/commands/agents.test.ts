@@ -212,7 +212,9 @@ describe('conversations', () => {
     expect(renamed).toMatchObject({ status: 0, stdout: `${conversationId}\n` })
     const found = await said(wb(['conversations', 'list', '--search', 'WINDOW refund', '--sort', 'activity']))
     expect(found.split('\t').slice(0, 3)).toEqual([conversationId, 'Refund window', 'Bobby'])
-    expect(await said(wb(['conversations', 'list', '--search', 'how']))).toBe('')
+    const none = await wb(['conversations', 'list', '--search', 'how'])
+    expect(none).toMatchObject({ status: 0, stdout: '' })
+    expect(none.stderr).toMatch(/no conversations with how .*\n.*wb conversations list\n/)
   })
 
   test('are read in a terminal as they were said, each under who said it', async () => {

@@ -125,6 +125,35 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   ])
 })
 
+test('a chat names the knowledge bases of the conversation that it continues', {
+  timeout: 60_000,
+}, async () => {
+  const here = await answering(() => ({ text: 'By replacement.' }))
+  await here.serve()
+  const first = chat(here, ['maven'])
+  await first.shows('Maven · handbook')
+  first.type('/kb empty\r')
+  await first.shows('answers come from empty from now on')
+  first.type('how are keys rotated?\r')
+  await first.shows('Maven · empty · llama3.2')
+  first.type('/quit\r')
+  expect(await first.ended).toBe(0)
+
+  const other = chat(here, ['maven'])
+  await other.shows('Maven · handbook')
+  other.type('/history\r')
+  await other.shows('how are keys rotated?')
+  other.type('\r')
+  await other.shows('Maven · empty · llama3.2')
+  other.type('/quit\r')
+  expect(await other.ended).toBe(0)
+
+  const again = chat(here, ['maven', '--continue'])
+  await again.shows('Maven · empty · llama3.2')
+  again.type('/quit\r')
+  expect(await again.ended).toBe(0)
+})
+
 const pages = {
   'rotation.md':
     '# Rotating keys\n\nKeys are rotated by replacement. wb keys rotate NAME --grace 24h creates a new token. The old token keeps working until its grace period ends.\n',

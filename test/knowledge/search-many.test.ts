@@ -73,6 +73,20 @@ describe('search in several knowledge bases', () => {
     expect([lexical[0], lexical.at(-1)]).toEqual([flutter, soup])
   })
 
+  test('a passage with the whole question comes before part of it in a larger knowledge base', async () => {
+    const here = await place(await open())
+    const [large, small] = [await here.base(), await here.base()]
+    for (let n = 0; n < 60; n++) await large.ingest(`Step ${n}: bake the bread in the oven at full heat.`)
+    await large.ingest('Refunds of gliders.')
+    await large.ingest('The head of the tail wing approves the flight.')
+    const whole = 'Refunds take 14 days. The head of finance approves refunds of more than 500 euros.'
+    for (const text of [whole, 'Keys are rotated.', 'The boundary layer.']) await small.ingest(text)
+    for (const mode of [{}, { lexicalWeight: 1 }]) {
+      const found = await here.found({ text: 'who of finance approves refunds', topK: 3, ...mode })
+      expect(found[0]).toBe(whole)
+    }
+  })
+
   test('the order of one knowledge base is its own, scores fall, and topK cuts over all', async () => {
     const here = await place(await open())
     const bases = [await here.base(), await here.base()]

@@ -261,6 +261,13 @@ export class AgentConversation implements ChatPort {
     }))
   }
 
+  async knowledgeBasesInUse(): Promise<string[]> {
+    const chosen = await this.#inUse()
+    if (chosen.length === 0) return []
+    const all = await listKnowledgeBases(this.client, this.agent.workspaceId)
+    return all.flatMap(({ knowledgeBaseId, name }) => (chosen.includes(knowledgeBaseId) ? [name] : []))
+  }
+
   async useKnowledgeBases(chosen: readonly string[]): Promise<void> {
     const ids = chosen.length === 0 ? await this.#all() : chosen
     this.#knowledgeBaseIds = ids

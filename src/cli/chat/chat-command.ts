@@ -9,7 +9,6 @@ import { isCi, takesUtf8 } from '../environment.ts'
 import { UsageError } from '../errors.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
 import { listMcpServers } from '../find/mcp-server.ts'
-import { listKnowledgeBases } from '../find/resolve.ts'
 import { asciiTerminal } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -126,7 +125,7 @@ export abstract class ChatCommand extends WbCommand {
     return withApprovals({
       send: leaving => talk.sendAttended(say, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
-        const { servers } = await this.about(agent)
+        const servers = await this.servers(agent)
         const call = { ...toolCall, name: toolName(toolCall.name, servers) }
         this.progress.end()
         return askApproval(call, agent.name, { io: this.io, output: this.output }, late)
@@ -203,7 +202,7 @@ export abstract class ChatCommand extends WbCommand {
       },
       clock: io.clock,
       terminal: { stdin: io.stdin, stdout },
-      about: await this.about(agent),
+      about: await this.about(agent, talk),
       hasColors: this.output.style.dim('') !== '',
       conversation,
       question,
@@ -212,19 +211,16 @@ export abstract class ChatCommand extends WbCommand {
     }
   }
 
-  private async about(agent: Agent): Promise<ChatAbout> {
-    const { name, workspaceId, knowledgeBaseIds, toolIds } = agent
-    const { client } = this
-    const [bases, servers] = await Promise.all([
-      knowledgeBaseIds.length === 0 ? [] : listKnowledgeBases(client, workspaceId),
-      toolIds.some(isMcpTool) ? listMcpServers(client, workspaceId) : [],
-    ])
-    const used = bases.filter(({ knowledgeBaseId }) => knowledgeBaseIds.includes(knowledgeBaseId))
-    return {
-      agent: plainLine(name),
-      knowledgeBases: used.map(base => plainLine(base.name)),
-      servers: Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label])),
-    }
+  private async about(agent: Agent, talk: AgentConversation): Promise<ChatAbout> {
+    const [inUse, servers] = await Promise.all([talk.knowledgeBasesInUse(), this.servers(agent)])
+    return { agent: plainLine(agent.name), knowledgeBases: inUse.map(plainLine), servers }
+  }
+
+  /** Returns the labels of the MCP servers by ID; empty if the agent uses no tool of a server. */
+  private async servers({ workspaceId, toolIds }: Agent): Promise<ChatAbout['servers']> {
+    if (!toolIds.some(isMcpTool)) return {}
+    const servers = await listMcpServers(this.client, workspaceId)
+    return Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label]))
   }
 }
 

@@ -67,6 +67,8 @@ export interface ChatPort {
   tools(): Promise<readonly { readonly id: string; readonly description: string }[]>
   models(): Promise<Choice[]>
   knowledgeBases(): Promise<Choice[]>
+  /** Returns the names of the knowledge bases that the next answer reads; empty for all of the workspace. */
+  knowledgeBasesInUse(): Promise<readonly string[]>
   /** Sets the knowledge bases of later answers; an empty list means all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
   /** Returns conversations with the agent, last used first. Words limit them to those that contain all of them. */

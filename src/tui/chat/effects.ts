@@ -95,8 +95,9 @@ export class Chat {
 
   /** Shows the conversation of the port, and reads on a turn that is running in it. */
   async resume(title: string): Promise<void> {
-    const said = await this.parts.port.said()
-    this.dispatch({ type: 'resumed', said, title })
+    const { port } = this.parts
+    const [said, knowledgeBases] = await Promise.all([port.said(), port.knowledgeBasesInUse()])
+    this.dispatch({ type: 'resumed', said, title, knowledgeBases })
     const answered = said.filter((_, at) => said[at + 1]?.role === 'agent')
     const exceptIds = answered.map(({ messageId }) => messageId)
     this.#run({ type: 'resume', exceptIds })
@@ -387,7 +388,8 @@ export class Chat {
     const { port } = this.parts
     port.goOn(conversation?.id)
     if (conversation) return this.resume(conversation.name)
-    this.dispatch({ type: 'resumed', said: [], title: 'new conversation' })
+    const knowledgeBases = await port.knowledgeBasesInUse()
+    this.dispatch({ type: 'resumed', said: [], title: 'new conversation', knowledgeBases })
   }
 
   async #useVersion(wanted: { id: string; name: string } | number): Promise<void> {

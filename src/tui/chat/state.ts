@@ -191,10 +191,8 @@ function eachOf(state: ChatState, text: string): ChatStep {
 }
 
 /** Continues a conversation, and prints its last messages. */
-function resumed(
-  state: ChatState,
-  { said, title, fromId }: Extract<ChatEvent, { type: 'resumed' }>,
-): ChatStep {
+function resumed(state: ChatState, event: Extract<ChatEvent, { type: 'resumed' }>): ChatStep {
+  const { said, title, fromId, knowledgeBases = state.about.knowledgeBases } = event
   const from = fromId === undefined ? -1 : said.findIndex(({ messageId }) => messageId === fromId)
   const left = Math.max(0, from, said.length - RESUMED_MESSAGES)
   const effects: ChatEffect[] = [
@@ -214,7 +212,8 @@ function resumed(
   }
   const model = plain(answered?.metadata.model ?? '') || state.model
   const context = answered && contextOf(answered)
-  return [{ ...state, last, model, context, input: { ...state.input, past } }, effects]
+  const about = { ...state.about, knowledgeBases }
+  return [{ ...state, about, last, model, context, input: { ...state.input, past } }, effects]
 }
 
 function shown(message: Message): ChatEffect[] {

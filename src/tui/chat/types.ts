@@ -202,6 +202,8 @@ export type ChatEvent =
       readonly title: string
       /** Shows the messages from this one on; the last ones if absent. */
       readonly fromId?: string
+      /** Names of the knowledge bases of the conversation; unchanged if absent. */
+      readonly knowledgeBases?: readonly string[]
     }
   | { readonly type: 'based'; readonly knowledgeBases: readonly string[] }
   /** A question of the conversation is put into the field, to be edited. */
