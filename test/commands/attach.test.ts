@@ -115,7 +115,7 @@ test('a chat sends images and attaches files, and a refused question leaves both
   first.type('hello\r')
   await first.shows('11 tokens')
   first.type('/new\r')
-  await first.shows('another conversation begins')
+  await first.shows('new conversation')
   first.type('/image missing.png\r')
   await first.shows('"missing.png" cannot be read: there is no such file')
   first.type('/image contract.md\r')

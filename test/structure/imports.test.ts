@@ -213,7 +213,7 @@ describe('who may import whom', () => {
         /^(?:src\/(?:cli|tui)|commands)\//.test(file) &&
         /\bprocess[.[]|[=.]\s*process\b|^import.*node:process/m.test(code(file)),
     )
-    expect(readers).toEqual(['src/cli/node-io.ts', 'src/tui/parts/hold.ts'])
+    expect(readers).toEqual(['src/cli/node-io.ts', 'src/tui/parts/terminal-session.ts'])
   })
 
   test('tests and benchmarks load SQLite by the driver of the store', () => {

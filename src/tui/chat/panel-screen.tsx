@@ -1,6 +1,6 @@
 import { Box, Text } from 'ink'
+import { displayWidth, pad } from '../../cli/terminal/terminal-text.ts'
 import type { Highlight } from '../markdown/render.ts'
-import { cells, padRight } from '../parts/cells.ts'
 import { Rows } from '../parts/rows.tsx'
 import { cutLine, type Line, span } from '../parts/spans.ts'
 import type { Size } from '../parts/terminal-session.ts'
@@ -34,7 +34,7 @@ export function PanelScreen({ panel, size, highlight }: PanelProps) {
       </Box>
       <Box paddingLeft={2} paddingRight={2} justifyContent="space-between" flexShrink={0}>
         <Text dimColor wrap="truncate">
-          {keysOf(panel, size.columns - cells(share) - 6)}
+          {keysOf(panel, size.columns - displayWidth(share) - 6)}
         </Text>
         <Text dimColor>{share}</Text>
       </Box>
@@ -51,12 +51,12 @@ function keysOf(panel: ChatPanel, width: number): string {
       : panel.purpose === 'kb'
         ? [`space selects   enter applies   ${back}`, 'space selects, enter applies, q back']
         : [`enter selects   ${back}`]
-  return texts.find(text => cells(text) <= width) ?? (texts[1] || back)
+  return texts.find(text => displayWidth(text) <= width) ?? (texts[1] || back)
 }
 
 function choiceLines({ items, at, purpose }: ChoicePanel, { columns }: Size): Line[] {
   if (items.length === 0) return [[span('there are none', 'dim')]]
-  const widest = Math.max(...items.map(({ name }) => cells(name)))
+  const widest = Math.max(...items.map(({ name }) => displayWidth(name)))
   const wide = Math.min(widest, Math.max(12, Math.floor(columns / 2)))
   return items.map(({ name, about, isChosen }, row): Line => {
     const isHere = row === at
@@ -64,7 +64,7 @@ function choiceLines({ items, at, purpose }: ChoicePanel, { columns }: Size): Li
     return [
       span(isHere ? '› ' : '  ', 'accent'),
       span(mark, isChosen ? 'good' : 'dim'),
-      ...cutLine([span(padRight(name, wide), ...(isHere ? (['strong'] as const) : []))], wide),
+      ...cutLine([span(pad(name, wide), ...(isHere ? (['strong'] as const) : []))], wide),
       span(`  ${about}`, 'dim'),
     ]
   })

@@ -1,7 +1,6 @@
 import { Box, Text } from 'ink'
 import { count } from '../../cli/terminal/output.ts'
-import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { cells } from '../parts/cells.ts'
+import { displayWidth, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { ChatState } from './types.ts'
 
 const NAMED_BASES = 2
@@ -39,7 +38,8 @@ function statusOf(state: ChatState): { facts: string; keys: string } {
   ] as const
   for (const [texts, keys] of choices) {
     const facts = texts.filter(text => text !== '').join(' · ')
-    if (cells(facts) + cells(keys) + 3 + (keys === '' ? 0 : 2) <= size.columns) return { facts, keys }
+    if (displayWidth(facts) + displayWidth(keys) + 3 + (keys === '' ? 0 : 2) <= size.columns)
+      return { facts, keys }
   }
   return { facts: '', keys: '' }
 }

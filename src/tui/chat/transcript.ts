@@ -3,11 +3,10 @@ import { modelSetupLines, passagesHeading } from '../../cli/chat/no-model.ts'
 import { summarizePassage } from '../../cli/chat/passage-summary.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import { count, counted } from '../../cli/terminal/output.ts'
-import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
+import { displayWidth, pad, plain, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Block } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
-import { cells, padRight, truncateCells } from '../parts/cells.ts'
 import { durationText } from '../parts/duration.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
@@ -35,7 +34,7 @@ interface Layout {
 
 function layoutOf({ columns, agent }: Look): Layout {
   const hasSideNames = columns >= SIDE_NAMES_MIN
-  const indent = hasSideNames ? Math.min(NAME_MAX, Math.max(3, cells(agent))) + 3 : 2
+  const indent = hasSideNames ? Math.min(NAME_MAX, Math.max(3, displayWidth(agent))) + 3 : 2
   return {
     hasSideNames,
     indent: span(' '.repeat(indent)),
@@ -96,12 +95,12 @@ function withName(
   lines: readonly Line[],
   { hasSideNames, indent }: Layout,
 ): Line[] {
-  const label: StyledSpan = { text: hasSideNames ? ` ${truncateCells(name, NAME_MAX)}` : ` ${name}`, tones }
+  const label: StyledSpan = { text: hasSideNames ? ` ${truncate(name, NAME_MAX)}` : ` ${name}`, tones }
   const inset = lines.map((line): Line => (line.length === 0 ? [] : [indent, ...line]))
   if (!hasSideNames) return [[label], ...inset]
   const [first = [], ...rest] = lines
   return [
-    [{ ...label, text: padRight(label.text, indent.text.length) }, ...first],
+    [{ ...label, text: pad(label.text, indent.text.length) }, ...first],
     ...rest.map((line): Line => (line.length === 0 ? [] : [indent, ...line])),
   ]
 }
@@ -130,7 +129,7 @@ function toolLine({ number, call }: ToolRun, outcome: Line, width: number): Line
   const name: Line = [span(`⚙${number} `, 'dim'), span(plainLine(call.name))]
   const argument = mainArgument(call.arguments)
   const room = Math.min(48, width - lineWidth(name) - lineWidth(outcome) - 6)
-  const shown = argument !== '' && room > 4 ? [span(`  “${truncateCells(argument, room)}”`, 'dim')] : []
+  const shown = argument !== '' && room > 4 ? [span(`  “${truncate(argument, room)}”`, 'dim')] : []
   return cutLine([...name, ...shown, span('  '), ...outcome], width)
 }
 
@@ -152,7 +151,7 @@ export function mainArgument(json: string): string {
 
 function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): StyledSpan {
   if (outcome === 'denied') return span('not allowed', 'bad')
-  if (outcome === 'failure') return span(truncateCells(plainLine(content), 60), 'bad')
+  if (outcome === 'failure') return span(truncate(plainLine(content), 60), 'bad')
   try {
     const given = JSON.parse(content) as Record<string, unknown>
     if (Array.isArray(given.results)) return span(counted(given.results.length, 'passage'), 'dim')
@@ -212,7 +211,7 @@ function helpLines(width: number): Line[] {
     wide * 2 > width
       ? [[span(name, 'strong')], ...wrap([span(does)], width, { first: [span('  ')], rest: [span('  ')] })]
       : wrap([span(does)], width, {
-          first: [span(padRight(name, wide), 'strong')],
+          first: [span(pad(name, wide), 'strong')],
           rest: [span(' '.repeat(wide))],
         }),
   )

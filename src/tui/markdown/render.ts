@@ -1,6 +1,5 @@
 import { Lexer, type Token, type Tokens } from 'marked'
-import { plain } from '../../cli/terminal/terminal-text.ts'
-import { cells } from '../parts/cells.ts'
+import { displayWidth, plain } from '../../cli/terminal/terminal-text.ts'
 import { type Line, type StyledSpan, span, type Tone, wrap, wrapExact } from '../parts/spans.ts'
 import { type Block, blocksOf, isTooDeep } from './blocks.ts'
 import { tableLines } from './table.ts'
@@ -99,7 +98,7 @@ class Renderer {
     return items.flatMap((item, at) => {
       const mark = ordered ? `${Number(start || 1) + at}.` : bullets[Math.min(this.depth, 1)]!
       const ticked = item.task ? `${mark} ${item.checked ? '☑' : '☐'}` : mark
-      const hang = ' '.repeat(cells(ticked) + 1)
+      const hang = ' '.repeat(displayWidth(ticked) + 1)
       const inner = new Renderer(Math.max(1, this.width - hang.length), this.highlight, this.depth + 1)
       const lines = inner.blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))
       const [first = [], ...rest] = lines

@@ -1,5 +1,6 @@
-import { cells, graphemes } from './cells.ts'
+import { displayWidth } from '../../cli/terminal/terminal-text.ts'
 import { type Editor, pasteLabel } from './editor.ts'
+import { graphemes } from './graphemes.ts'
 import { cutLine, type Line, type StyledSpan, span } from './spans.ts'
 
 /** Wraps the text of a field to a width. Returns its lines, and the cell and line of the cursor. */
@@ -14,7 +15,7 @@ export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x:
   }
   for (const character of graphemes(editor.text)) {
     const label = pasteLabel(editor, character)
-    const wide = label ? Math.min(width, cells(label)) : cells(character)
+    const wide = label ? Math.min(width, displayWidth(label)) : displayWidth(character)
     if (character !== '\n' && used > 0 && used + wide > width) next()
     if (at === editor.cursor) [x, y] = [used, lines.length - 1]
     if (character === '\n') next()

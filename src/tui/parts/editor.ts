@@ -1,4 +1,4 @@
-import { after, before } from './cells.ts'
+import { after, before } from './graphemes.ts'
 
 /** Text with a cursor. A long paste is one character of it. */
 export interface Editor {

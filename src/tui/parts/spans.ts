@@ -1,4 +1,5 @@
-import { cells, fitting, graphemes, truncateCells } from './cells.ts'
+import { displayWidth, truncate } from '../../cli/terminal/terminal-text.ts'
+import { fitting, graphemes } from './graphemes.ts'
 
 /** Meaning of a piece of text; `paintFor` gives it a style. */
 export type Tone =
@@ -34,7 +35,7 @@ export function span(text: string, ...tones: Tone[]): StyledSpan {
 
 /** Returns the width of a line in cells. */
 export function lineWidth(line: Line): number {
-  return line.reduce((sum, { text }) => sum + cells(text), 0)
+  return line.reduce((sum, { text }) => sum + displayWidth(text), 0)
 }
 
 /** A part of a text that is not broken. */
@@ -88,11 +89,11 @@ function atomsOf({ text, tones }: StyledSpan): Atom[] {
     if (piece === '\n') return [{ text: '', tones, width: 0, kind: 'break', breakable: false }]
     if (/^\s/.test(piece)) return [{ text: ' ', tones, width: 1, kind: 'blank', breakable: false }]
     if (!unspaced.test(piece))
-      return [{ text: piece, tones, width: cells(piece), kind: 'word', breakable: false }]
+      return [{ text: piece, tones, width: displayWidth(piece), kind: 'word', breakable: false }]
     return graphemes(piece).map(text => ({
       text,
       tones,
-      width: cells(text),
+      width: displayWidth(text),
       kind: 'word',
       breakable: unspaced.test(text),
     }))
@@ -124,13 +125,13 @@ function bodies(atoms: readonly Atom[], room: number): StyledSpan[][] {
       let { width } = atom
       while (used + width > room) {
         const head = fitting(text, room - used)
-        if (used > 0 && used + cells(head) > room) {
+        if (used > 0 && used + displayWidth(head) > room) {
           end()
           continue
         }
         line.push({ text: head, tones: atom.tones })
         text = text.slice(head.length)
-        width = cells(text)
+        width = displayWidth(text)
         end()
         if (text === '') break
       }
@@ -199,14 +200,14 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
         lines.push([])
         used = 0
       }
-      const wide = cells(left)
+      const wide = displayWidth(left)
       const head = wide <= room - used ? left : fitting(left, room - used)
-      if (used > 0 && used + cells(head) > room) {
+      if (used > 0 && used + displayWidth(head) > room) {
         used = room
         continue
       }
       lines.at(-1)!.push({ text: head, tones })
-      used += cells(head)
+      used += displayWidth(head)
       left = left.slice(head.length)
     }
   }
@@ -219,13 +220,13 @@ export function cutLine(line: Line, width: number): Line {
   const kept: StyledSpan[] = []
   let left = width
   for (const { text, tones } of line) {
-    const wide = cells(text)
+    const wide = displayWidth(text)
     if (wide < left) {
       kept.push({ text, tones })
       left -= wide
       continue
     }
-    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : truncateCells(text, left), tones })
+    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : truncate(text, left), tones })
     break
   }
   return kept

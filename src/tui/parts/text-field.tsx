@@ -1,5 +1,5 @@
 import { Box } from 'ink'
-import { cells, truncateCells } from './cells.ts'
+import { displayWidth, truncate } from '../../cli/terminal/terminal-text.ts'
 import type { Editor } from './editor.ts'
 import { layoutEditor } from './editor-layout.ts'
 import { Rows } from './rows.tsx'
@@ -32,12 +32,12 @@ export interface FieldLayout {
 export function layoutField(editor: Editor, options: FieldOptions): FieldLayout {
   const { columns, isFramed, title, placeholder, linesMax } = options
   const named = `${title}: `
-  const mark = isFramed ? '' : title !== '' && cells(named) < columns / 2 ? named : '> '
+  const mark = isFramed ? '' : title !== '' && displayWidth(named) < columns / 2 ? named : '> '
   const width = Math.max(1, columns - (isFramed ? 4 : mark.length))
   const { lines, x, y } = layoutEditor(editor, width)
   const top = Math.max(0, Math.min(y - linesMax + 1, lines.length - linesMax))
   const shown =
-    editor.text === '' ? [[span(truncateCells(placeholder, width), 'dim')]] : lines.slice(top, top + linesMax)
+    editor.text === '' ? [[span(truncate(placeholder, width), 'dim')]] : lines.slice(top, top + linesMax)
   const marked = shown.map((line, at): Line => {
     if (isFramed) return line
     return [span(at === 0 ? mark : ' '.repeat(mark.length), 'accent'), ...line]
@@ -76,7 +76,7 @@ export function TextField({ field }: { field: FieldLayout }) {
 
 /** Returns the top of a frame with a title, which a border of Ink cannot have. */
 function frameTop(title: string, columns: number): Line {
-  const shown = ` ${truncateCells(title, Math.max(0, columns - 6))} `
-  const rule = '─'.repeat(Math.max(0, columns - 3 - cells(shown)))
+  const shown = ` ${truncate(title, Math.max(0, columns - 6))} `
+  const rule = '─'.repeat(Math.max(0, columns - 3 - displayWidth(shown)))
   return [span('╭─', 'dim'), span(shown, 'accent'), span(`${rule}╮`, 'dim')]
 }

@@ -8,9 +8,8 @@ import {
   passageLocation,
   passageTitle,
 } from '../../cli/passages/print-passages.ts'
-import { plain } from '../../cli/terminal/terminal-text.ts'
+import { pad, plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
-import { padRight } from '../parts/cells.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, type Tone, wrap } from '../parts/spans.ts'
 import type { PlaygroundAnswer } from './types.ts'
 
@@ -65,7 +64,7 @@ function headLine(
   ]
   const room = Math.max(1, look.width - INDENT - lineWidth(right) - 2)
   const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(look))], room)
-  const gap = span(padRight('', room - lineWidth(title) + 2))
+  const gap = span(pad('', room - lineWidth(title) + 2))
   return cutLine([...left, ...title, gap, ...right], look.width)
 }
 

@@ -1,4 +1,4 @@
-import { padRight } from '../parts/cells.ts'
+import { pad } from '../../cli/terminal/terminal-text.ts'
 import type { Key } from '../parts/keys.ts'
 import { type Line, span, wrap } from '../parts/spans.ts'
 import { type Layout, layoutOf } from './layout.ts'
@@ -19,8 +19,8 @@ export function helpLines({ width }: Pick<Layout, 'width'>): Line[] {
   const rowsOf = (all: readonly (readonly [string, string])[], wide: number) =>
     all.flatMap(([key, does]) =>
       wrap([span(does)], width - 1, {
-        first: [span(`  ${padRight(key, wide)}  `, 'accent')],
-        rest: [span(padRight('', wide + 4))],
+        first: [span(`  ${pad(key, wide)}  `, 'accent')],
+        rest: [span(pad('', wide + 4))],
       }),
     )
   return [

@@ -1,5 +1,5 @@
 import { counted } from '../../cli/terminal/output.ts'
-import { cells, padRight, truncateCells } from '../parts/cells.ts'
+import { displayWidth, pad, truncate } from '../../cli/terminal/terminal-text.ts'
 import type { Editor } from '../parts/editor.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'
@@ -76,9 +76,9 @@ function headLine(state: PlaygroundState): Line {
   const { base, about, size } = state
   const right = resultShown(state)
   const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${about.workspace}`, 'dim')]
-  const room = size.columns - cells(right) - 2
+  const room = size.columns - displayWidth(right) - 2
   const shown = cutLine(left, Math.max(1, room - 1))
-  return [...shown, span(padRight('', room - lineWidth(shown))), span(right, 'dim')]
+  return [...shown, span(pad('', room - lineWidth(shown))), span(right, 'dim')]
 }
 
 function resultShown({ pending, answer, nowMs, tries }: PlaygroundState): string {
@@ -125,7 +125,7 @@ function settingsShort(state: PlaygroundState): Line[] {
   const { isSetting, size } = state
   const items = settings.flatMap(({ letter, name, value }): Line[] => {
     if (!value) return []
-    const label = `${name} ${truncateCells(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
+    const label = `${name} ${truncate(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
     return [isSetting ? [span(letter, 'accent', 'strong'), span(` ${label}`)] : [span(label, 'dim')]]
   })
   return packed(items, size.columns).slice(0, isSetting ? SETTINGS_LINES : 1)
@@ -159,11 +159,7 @@ function sideLines(state: PlaygroundState): Line[] {
     title,
     [],
     ...valued.map(
-      ({ letter, name, value }): Line => [
-        key(letter),
-        span(` ${padRight(name, 8)}`, 'dim'),
-        span(value!(state)),
-      ],
+      ({ letter, name, value }): Line => [key(letter), span(` ${pad(name, 8)}`, 'dim'), span(value!(state))],
     ),
     [],
     ...others.map(({ letter, name }): Line => [key(letter), span(` ${name}`, 'dim')]),

@@ -1,4 +1,4 @@
-import { cells, padRight } from '../parts/cells.ts'
+import { displayWidth, pad } from '../../cli/terminal/terminal-text.ts'
 import { type Line, span, wrap, wrapExact } from '../parts/spans.ts'
 import { equivalents } from './equivalents.ts'
 import { helpLines } from './help.ts'
@@ -49,11 +49,7 @@ function panelLines(state: PlaygroundState, panel: PlaygroundPanel, layout: Layo
 /** Returns a line of a list to choose from. */
 function choice(name: string, about: string, { isChosen, wide }: { isChosen: boolean; wide: number }): Line {
   const tones = isChosen ? (['strong', 'accent'] as const) : []
-  return [
-    span(isChosen ? '› ' : '  ', 'accent'),
-    span(padRight(name, wide), ...tones),
-    span(`  ${about}`, 'dim'),
-  ]
+  return [span(isChosen ? '› ' : '  ', 'accent'), span(pad(name, wide), ...tones), span(`  ${about}`, 'dim')]
 }
 
 function baseLines(
@@ -63,7 +59,7 @@ function baseLines(
 ): Line[] {
   const all = matchingBases(state, panel)
   if (all.length === 0) return [[span('  no knowledge base has such a name', 'dim')]]
-  const wide = Math.max(...all.map(({ name }) => cells(name)))
+  const wide = Math.max(...all.map(({ name }) => displayWidth(name)))
   const at = Math.min(panel.at, all.length - 1)
   const top = Math.max(0, at - room + 1)
   return all

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { createElement } from 'react'
 import { describe, expect, test } from 'vitest'
-import { plain } from '../../../src/cli/terminal/terminal-text.ts'
+import { displayWidth, plain } from '../../../src/cli/terminal/terminal-text.ts'
 import { ChatApp, type TranscriptItem } from '../../../src/tui/chat/app.tsx'
 import { LiveRegion, layoutLiveRegion } from '../../../src/tui/chat/live-region.tsx'
 import { passagePanel } from '../../../src/tui/chat/panel.ts'
@@ -10,7 +10,6 @@ import { screenReaderLines, screenReaderQuestion } from '../../../src/tui/chat/s
 import { printedLines } from '../../../src/tui/chat/transcript.ts'
 import type { ChatPanel, ChatState, Printed } from '../../../src/tui/chat/types.ts'
 import type { Highlight } from '../../../src/tui/markdown/render.ts'
-import { cells } from '../../../src/tui/parts/cells.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { span } from '../../../src/tui/parts/spans.ts'
 import type { Size } from '../../../src/tui/parts/terminal-session.ts'
@@ -78,7 +77,7 @@ describe('the part of the screen that changes', () => {
         const lines = live(small)
         const { cursor } = layoutLiveRegion(small)
         expect(lines.length).toBeLessThan(rows)
-        for (const line of lines) expect(cells(line)).toBeLessThanOrEqual(columns)
+        for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(columns)
         expect(cursor.x).toBeLessThan(columns)
         expect(cursor.y).toBeLessThan(lines.length)
       }),
