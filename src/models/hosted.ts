@@ -38,7 +38,7 @@ export function hostedEmbedder(settings: EmbedderDialling, outbound: Outbound): 
     async embed(texts, signal, purpose = 'document') {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const client = await openClient(await callsTo(settings), outbound)
+      const client = openClient(await callsTo(settings), outbound)
       const ask = async (batch: Batch, until: AbortSignal) => {
         const body = dialect.body(service, batch.texts, purpose)
         const answer = await client.post(dialect.path, body, until).catch(error => {

@@ -60,7 +60,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
     const resolving = checked ?? resolve()
     checked = undefined
     const calls = await resolving
-    const client = await openClient(calls, parts.outbound)
+    const client = openClient(calls, parts.outbound)
     return new ModelRequest({ service, parts, client, calls, messages, settings })
   }
   return {

@@ -1,15 +1,15 @@
-import { unlessAborted } from '../../base/deadline.ts'
+import { systemClock } from '../../base/clock.ts'
+import { TimedOut, within } from '../../base/deadline.ts'
 import type { Outbound } from '../outbound.ts'
 import { connectionProblemIn } from './connection-problem.ts'
-import { type Calls, sender, whole } from './exchange.ts'
-import { ProviderFailure, type ProviderReason, reasonIn, timedOut } from './failure.ts'
+import { type Calls, ErrorResponse, sender, whole } from './exchange.ts'
+import { ProviderFailure, timedOut } from './failure.ts'
 import { hintOn, refusalOf } from './refusal.ts'
+import { withRetries } from './retry.ts'
 import { type Reading, streamed } from './stream.ts'
 
 const timeoutMsDefault = 30_000
 const timeoutMsMax = 600_000
-
-type Sdk = typeof import('openai')
 
 /** Endpoint and limits of requests to a provider. */
 export interface ProviderCalls extends Calls {
@@ -43,79 +43,57 @@ export interface ProviderClient {
   stream(path: string, body: object, reading: Reading): AsyncGenerator<unknown, void, undefined>
 }
 
-/** Opens a client of a provider. The SDK reads nothing from the environment, and never has the credential. */
-export async function openClient(calls: ProviderCalls, outbound: Outbound): Promise<ProviderClient> {
-  const sdk = await import('openai')
-  const { endpoint, credential } = calls
+/** Opens a client of a provider. */
+export function openClient(calls: ProviderCalls, outbound: Outbound): ProviderClient {
+  const { credential, retriesMax, isLocal = false } = calls
   const timeoutMs = Math.min(calls.timeoutMs ?? timeoutMsDefault, timeoutMsMax)
-  const open = (fetch: typeof globalThis.fetch, timeout: number) =>
-    new sdk.OpenAI({
-      apiKey: 'set in sender',
-      adminAPIKey: null,
-      organization: null,
-      project: null,
-      webhookSecret: null,
-      baseURL: endpoint.origin + endpoint.pathname.replace(/\/$/, ''),
-      defaultQuery: Object.fromEntries(endpoint.searchParams),
-      maxRetries: calls.retriesMax,
-      timeout,
-      logLevel: 'off',
-      fetch,
-    })
-  const refused = new AbortController()
-  const send = sender(calls, outbound, refusal => refused.abort(refusal))
-  let client: InstanceType<Sdk['OpenAI']> | undefined
   return {
     async post(path, body, signal) {
-      client ??= open(async (input, init) => {
+      const send = sender(calls, path, outbound)
+      const json = JSON.stringify(body)
+      const attempt = async () => {
         try {
-          return await whole(await send(input, init), credential)
+          const read = async (until: AbortSignal) => whole(await send(json, until), credential)
+          return await within(systemClock, timeoutMs, read, signal)
         } catch (error) {
-          const hasTimedOut = init?.signal?.aborted && !signal.aborted
-          if (hasTimedOut && calls.isLocal) refused.abort(timedOut(error))
-          throw error
+          throw isLocal && error instanceof TimedOut ? timedOut(error) : error
         }
-      }, timeoutMs)
-      const until = AbortSignal.any([signal, refused.signal])
+      }
       try {
-        return await unlessAborted(client.post<unknown>(path, { body, signal: until }), until)
+        return await withRetries(attempt, { retriesMax, signal })
       } catch (error) {
-        until.throwIfAborted()
-        throw failureOf(sdk, error)
+        signal.throwIfAborted()
+        throw failureOf(error)
       }
     },
-    stream: (path, body, reading) =>
-      streamed({
+    stream(path, body, reading) {
+      const send = sender(calls, path, outbound)
+      const json = JSON.stringify(body)
+      return streamed({
         ...reading,
+        credential,
+        retriesMax,
+        isLocal,
         idleMs: timeoutMs,
         totalMs: timeoutMsMax,
-        credential,
-        isLocal: calls.isLocal ?? false,
-        sender: tell => sender(calls, outbound, tell),
-        async post(fetch, signal) {
-          try {
-            await open(fetch, timeoutMsMax).post(path, { body, signal }).asResponse()
-          } catch (error) {
-            throw failureOf(sdk, error)
-          }
-        },
-      }),
+        send: signal => send(json, signal),
+        failureOf,
+      })
+    },
   }
 }
 
-function failureOf(sdk: Sdk, cause: unknown): ProviderFailure {
-  if (cause instanceof sdk.APIConnectionTimeoutError) return timedOut(cause)
-  if (cause instanceof sdk.APIConnectionError) {
-    const problem = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
-    const { reason, ...facts } = problem
-    return new ProviderFailure(reason, facts, {}, cause)
-  }
-  if (!(cause instanceof sdk.APIError) || cause.status === undefined)
-    return new ProviderFailure('sent an answer that cannot be read', {}, {}, cause)
-  return refusedWith(Number(cause.status), reasonIn(cause.error), cause)
+/** Returns the failure for an error of the last attempt. */
+function failureOf(cause: unknown): ProviderFailure {
+  if (cause instanceof ProviderFailure) return cause
+  if (cause instanceof ErrorResponse) return refusedWith(cause)
+  if (cause instanceof TimedOut) return timedOut(cause)
+  const { reason, ...facts } = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
+  return new ProviderFailure(reason, facts, {}, cause)
 }
 
-function refusedWith(providerStatus: number, said: ProviderReason, cause: unknown): ProviderFailure {
+function refusedWith(cause: ErrorResponse): ProviderFailure {
+  const { status: providerStatus, said } = cause
   const isRedirect = providerStatus >= 300 && providerStatus < 400
   if (isRedirect)
     return new ProviderFailure(

@@ -1,11 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
-import { abortWith, TimedOut, unlessAborted } from '../../base/deadline.ts'
+import { abortWith, TimedOut } from '../../base/deadline.ts'
 import { bounded, readWhole, TooLong } from '../../base/read-whole.ts'
 import type { OutboundAnswer } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
-import { answerBytesMax, refusal, type Send, whole } from './exchange.ts'
+import { answerBytesMax, errorResponse, unreadable, whole } from './exchange.ts'
 import { ProviderFailure, timedOut } from './failure.ts'
 import { errorIn, statusOf } from './refusal.ts'
+import { withRetries } from './retry.ts'
 
 /**
  * Time to wait for the end of the body after the last event. Only a connection that was read completely is
@@ -25,15 +26,13 @@ interface StreamParts extends Reading {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
+  /** Maximum number of retries before the answer begins. */
+  readonly retriesMax: number
   /** True if requests that time out are not repeated. */
   readonly isLocal: boolean
-  readonly sender: (tell: (refusal: ProviderFailure) => void) => Send
-  /**
-   * Sends the request through the SDK, which repeats it if `fetch` fails.
-   *
-   * @throws ProviderFailure
-   */
-  readonly post: (fetch: typeof globalThis.fetch, signal: AbortSignal) => Promise<void>
+  readonly send: (signal: AbortSignal) => Promise<OutboundAnswer>
+  /** Returns the failure for an error of the last attempt. */
+  readonly failureOf: (cause: unknown) => ProviderFailure
 }
 
 /** First event with content, and the events after it. */
@@ -43,12 +42,9 @@ interface Begun {
   readonly attempt: Attempt
 }
 
-/**
- * Yields the events of an answer. For the SDK, the request succeeds at the first event with content. A
- * failure before it is retried.
- */
+/** Yields the events of an answer. A failure before the first event with content is retried. */
 export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
-  const { signal, clock, totalMs } = parts
+  const { signal, clock, totalMs, retriesMax } = parts
   const ending = new AbortController()
   const letGo = abortWith(ending, signal)
   const cancel = clock.after(totalMs, () =>
@@ -56,11 +52,11 @@ export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, voi
   )
   let begun: Begun | undefined
   try {
-    begun = await beginning(parts, ending)
+    begun = await withRetries(() => begin(parts, ending.signal), { retriesMax, signal: ending.signal })
     for (let next = begun.first; !next.done; next = await begun.rest.next()) yield next.value
   } catch (error) {
     ending.signal.throwIfAborted()
-    throw brokenOff(error)
+    throw begun ? brokenOff(error) : parts.failureOf(error)
   } finally {
     cancel()
     letGo()
@@ -68,34 +64,35 @@ export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, voi
   }
 }
 
-async function beginning(parts: StreamParts, ending: AbortController): Promise<Begun> {
-  const giveUp = (failure: ProviderFailure) => ending.abort(failure)
-  const send = parts.sender(giveUp)
-  let begun: Begun | undefined
-  const posted = parts.post(async (input, init) => {
-    const attempt = new Attempt({ ...parts, until: ending.signal })
-    try {
-      const answer = await send(input, { ...init, signal: attempt.signal })
-      if (answer.status >= 300) return await whole(answer, parts.credential)
-      const rest = attempt.events(answer)
-      let first = await rest.next()
-      while (!first.done && !parts.begins(first.value)) first = await rest.next()
-      const error = first.done ? undefined : errorIn(first.value)
-      const status = statusOf(error)
-      if (status !== undefined)
-        return refusal(status, JSON.stringify({ error }), answer.headers, parts.credential)
-      begun = { first, rest, attempt }
-      return new Response(null)
-    } catch (error) {
-      if (error instanceof ProviderFailure) giveUp(error)
-      else if (error instanceof TimedOut && parts.isLocal) giveUp(timedOut(error))
-      throw error
-    } finally {
-      if (!begun) attempt.end()
-    }
-  }, ending.signal)
-  await unlessAborted(posted, ending.signal)
-  return begun!
+/**
+ * Sends the request once, and reads the answer up to its first event with content.
+ *
+ * @throws ProviderFailure  the request must not be repeated
+ * @throws ErrorResponse, TimedOut, and any error of the connection
+ */
+async function begin(parts: StreamParts, until: AbortSignal): Promise<Begun> {
+  const { credential } = parts
+  const attempt = new Attempt({ ...parts, until })
+  let isBegun = false
+  try {
+    const answer = await parts.send(attempt.signal)
+    if (answer.status >= 300) await whole(answer, credential)
+    const rest = attempt.events(answer)
+    let first = await rest.next()
+    while (!first.done && !parts.begins(first.value)) first = await rest.next()
+    const error = first.done ? undefined : errorIn(first.value)
+    const status = statusOf(error)
+    if (status !== undefined)
+      throw errorResponse(status, JSON.stringify({ error }), answer.headers, credential)
+    isBegun = true
+    return { first, rest, attempt }
+  } catch (error) {
+    const { signal } = attempt
+    const cause = signal.aborted ? signal.reason : error
+    throw parts.isLocal && cause instanceof TimedOut ? timedOut(cause) : cause
+  } finally {
+    if (!isBegun) attempt.end()
+  }
 }
 
 function brokenOff(cause: unknown): ProviderFailure {
@@ -146,7 +143,7 @@ class Attempt {
       else yield* this.#parsed(eventData(this.#heard(answer.body)))
     } catch (error) {
       if (error instanceof SyntaxError || error instanceof TooLong || error instanceof RangeError)
-        throw new ProviderFailure('sent an answer that cannot be read', {}, {}, error)
+        throw unreadable(error)
       throw this.signal.aborted ? this.signal.reason : error
     }
   }
