@@ -178,8 +178,8 @@ export class Pager {
   }
 }
 
-function charsOf(found: readonly { readonly chars: number }[]): number {
-  return found.reduce((sum, { chars }) => sum + chars, 0)
+function charsOf(found: readonly { readonly text: string }[]): number {
+  return found.reduce((sum, { text }) => sum + text.length, 0)
 }
 
 function identityOf(table: AnyTable, { index, prefix, descending, through, filter }: Stretch): string {

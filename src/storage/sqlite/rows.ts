@@ -252,7 +252,7 @@ function endOf([column]: readonly string[], { through, descending }: ListQuery):
 /** @throws control_plane_unavailable  the row is damaged */
 function restored<Row>({ name }: AnyTable, { ordinal, version, body }: StoredRow): Stored<Row> {
   try {
-    return { row: JSON.parse(body) as Row, version, ordinal, chars: body.length }
+    return { row: JSON.parse(body) as Row, version, ordinal, text: body }
   } catch (error) {
     throw damaged(`row ${ordinal} of ${name}`, error)
   }
