@@ -11,7 +11,6 @@ const outDir = join(root, 'dist')
  * commands. The rest is bundled, because reading many small files takes most of the startup time.
  */
 const external = [
-  'openai',
   'pino',
   'listhen',
   'undici',

@@ -45,8 +45,8 @@ export class ConversationSearch {
     while (missing.length > 0) {
       const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
       const found = await this.rows.list(tables.messages, { ...list, after, ...batch })
-      for (const { row, chars } of found) {
-        this.#charsLeft -= chars
+      for (const { row, text } of found) {
+        this.#charsLeft -= text.length
         if (row.role !== 'system' && isVisible(row)) missing = withoutWordsOf(row.content, missing)
         await this.#giveWay()
       }

@@ -62,7 +62,9 @@ export class MemoryBuckets implements RateBuckets {
     this.#windowMs = windowMs
     this.#max = max
     // The cache allocates all its memory at once, so commands that open their own runtime do not create it.
-    this.#buckets = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
+    const limits = { max, ttl: windowMs, ttlResolution: 0, perf: clock }
+    // Deleting the only entry clears arrays for `max` entries, which takes 0.25 ms.
+    this.#buckets = once(() => new LRUCache({ ...limits, noDeleteOnStaleGet: true }))
   }
 
   /** Number of buckets in memory. */

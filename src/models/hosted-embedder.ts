@@ -38,7 +38,7 @@ export function openHostedEmbedder(settings: EmbedderEndpoint, outbound: Outboun
     async embed(texts, signal, purpose = 'document') {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const client = await openProviderClient(await embeddingCallsTo(settings), outbound)
+      const client = openProviderClient(await embeddingCallsTo(settings), outbound)
       const ask = async (batch: TextBatch, until: AbortSignal) => {
         const body = dialect.body(service, batch.texts, purpose)
         const answer = await client.post(dialect.path, body, until).catch(error => {

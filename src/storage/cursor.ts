@@ -210,8 +210,8 @@ export class Pager {
   }
 }
 
-function totalChars(found: readonly { readonly chars: number }[]): number {
-  return found.reduce((sum, { chars }) => sum + chars, 0)
+function totalChars(found: readonly { readonly text: string }[]): number {
+  return found.reduce((sum, { text }) => sum + text.length, 0)
 }
 
 function listIdentity(table: AnyTable, { index, prefix, descending, through, filter }: RowRange): string {

@@ -30,8 +30,8 @@ export interface Stored<Row> {
   readonly row: Row
   readonly version: number
   readonly ordinal: number
-  /** Length of the row as JSON text. */
-  readonly chars: number
+  /** The row as JSON text. */
+  readonly text: string
 }
 
 export interface ListQuery {

@@ -666,7 +666,7 @@ describe('following', () => {
   test('calls off each wait that it began, however that ended', async () => {
     let waiting = 0
     let wake = () => {}
-    const pages = [[], [{ row: 'a', version: 1, ordinal: 1, chars: 3 }], new Error('no disk'), []]
+    const pages = [[], [{ row: 'a', version: 1, ordinal: 1, text: '"a"' }], new Error('no disk'), []]
     const follower = new RowFollower<string>({
       from: 0,
       async read() {

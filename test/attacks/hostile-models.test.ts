@@ -105,15 +105,20 @@ test('of a long error page, no more than its beginning is kept with the failure'
   await close()
 })
 
-test('an answer that is too large is neither repeated nor called a failed connection', async () => {
-  const { provider, open, close } = await chatPlace()
-  const body = 'x'.repeat(65_000_000)
-  provider.script({ body }, { body }, { body })
-  const settings = { maxTokens: 64, tools: [], signal: new AbortController().signal }
-  const failure = await open({ retriesMax: 2 })
-    .complete([{ role: 'user', content: 'Hi' }], settings)
-    .catch((error: unknown) => error)
-  expect(failure).toMatchObject({ message: expect.stringContaining('sent an answer that is too large') })
-  expect(provider.received.length).toBe(1)
-  await close()
-})
+test.each(['stream', 'complete'] as const)(
+  '%s: an answer that is too large is neither repeated nor called a failed connection',
+  async how => {
+    const { provider, open, close } = await chatPlace()
+    const body = 'x'.repeat(65_000_000)
+    provider.script({ body }, { body }, { body })
+    const settings = { maxTokens: 64, tools: [], signal: new AbortController().signal }
+    const chat = open({ retriesMax: 2 })
+    const question = [{ role: 'user', content: 'Hi' }] as const
+    const answer =
+      how === 'stream' ? chat.stream(question, settings).next() : chat.complete(question, settings)
+    const failure = await answer.catch((error: unknown) => error)
+    expect(failure).toMatchObject({ message: expect.stringContaining('sent an answer that is too large') })
+    expect(provider.received.length).toBe(1)
+    await close()
+  },
+)

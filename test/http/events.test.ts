@@ -1,4 +1,7 @@
-import { describe, expect, test, vi } from 'vitest'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { AuditEvent } from '../../src/access/audit-trail.ts'
 import { fullVisibility } from '../../src/access/full-visibility.ts'
@@ -14,6 +17,7 @@ import { WbError } from '../../src/contract/errors.ts'
 import { route, type ServerEvent } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
 import type { LocalFacts } from '../../src/http/incoming-request.ts'
+import { createNodeListener } from '../../src/http/node-listener.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from './stage.ts'
 
@@ -220,6 +224,29 @@ describe('an event stream', () => {
     expect(await read(reader)).toContain('id: 1\n')
     await new Promise(setImmediate)
     expect(source.asked).toBe(2)
+  })
+
+  test('writes its first events to the socket before it asks for the next ones', async () => {
+    const { app, source } = stage()
+    const unsent: (number | undefined)[] = []
+    let socket: Socket | undefined
+    const next = source.next.bind(source)
+    source.next = () => {
+      unsent.push(socket?.writableLength)
+      return next()
+    }
+    for (let n = 1; n <= 20; n++) source.give(tick(String(n)))
+    source.end()
+    const server = createServer(createNodeListener(app, () => 1)).on('connection', opened => {
+      socket = opened
+    })
+    await once(server.listen(0, '127.0.0.1'), 'listening')
+    onTestFinished(() => void server.close())
+    const { port } = server.address() as AddressInfo
+    const headers = { accept: 'text/event-stream' }
+    const answer = await fetch(`http://127.0.0.1:${port}/api/v1/ticks`, { headers })
+    expect((await answer.text()).match(/^event: tick$/gm)).toHaveLength(20)
+    expect(unsent.slice(1, 5)).toEqual([0, 0, 0, 0])
   })
 
   test('ends when its events end', async () => {

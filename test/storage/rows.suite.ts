@@ -70,15 +70,15 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       const row = document('d1', { metadata: { title: 'Tïtle', n: 1.5, yes: true, none: null }, fileSize: 7 })
       expect(await rows.atomic([insert(row), insert(document('d2'))])).toEqual({ ok: true })
       const first = await rows.get(documents, ['w', 'k', 'd1'])
-      const chars = JSON.stringify(row).length
-      expect(first).toEqual({ row, version: 1, ordinal: expect.any(Number), chars })
+      const text = JSON.stringify(row)
+      expect(first).toEqual({ row, version: 1, ordinal: expect.any(Number), text })
       const changed = { ...row, status: 'failed' as const }
       expect(await rows.atomic([{ op: 'replace', table: documents, row: changed }])).toEqual({ ok: true })
       expect(await rows.get(documents, ['w', 'k', 'd1'])).toEqual({
         ...first,
         row: changed,
         version: 2,
-        chars: JSON.stringify(changed).length,
+        text: JSON.stringify(changed),
       })
       const listed = await rows.list(documents, { index: 'byKnowledgeBase', prefix: ['w', 'k'], limit: 9 })
       expect(listed.map(({ row: { documentId } }) => documentId)).toEqual(['d1', 'd2'])

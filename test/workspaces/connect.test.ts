@@ -49,7 +49,7 @@ describe('the traffic of a workspace', () => {
 
   test('is summed up whole; what was denied is a failure', async () => {
     const traffic = new McpTraffic(new TestClock())
-    const get = async () => ({ row: {}, version: 1, ordinal: 1, chars: 2 })
+    const get = async () => ({ row: {}, version: 1, ordinal: 1, text: '{}' })
     const rows = { get } as unknown as ConstructorParameters<typeof Connections>[0]['rows']
     const room = new Connections({
       rows,

@@ -103,7 +103,7 @@ export async function readCurrentVersion(
   })
   if (later.length === versionMessagesMax)
     throw new WbError('validation_error', `replaces: more than ${versionMessagesMax} messages follow it`)
-  if (later.reduce((sum, { chars }) => sum + chars, 0) > versionCharsMax)
+  if (later.reduce((sum, { text }) => sum + text.length, 0) > versionCharsMax)
     throw new WbError('validation_error', `replaces: more than ${versionCharsMax} characters follow it`)
   return { questionId, rows: [first, ...later.map(({ row }) => row)] }
 }

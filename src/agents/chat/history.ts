@@ -90,7 +90,7 @@ async function readPage(
     charsMax: page.chars,
     descending: true,
   })
-  const chars = stored.reduce((sum, row) => sum + row.chars, 0)
+  const chars = stored.reduce((sum, { text }) => sum + text.length, 0)
   return {
     rows: stored.map(({ row }) => row).reverse(),
     chars,

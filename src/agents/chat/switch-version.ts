@@ -82,7 +82,7 @@ async function readVersionRows(
     charsMax: versionCharsMax,
   })
   if (stored[0]?.row.messageId !== versionId) throw messageNotFound(versionId)
-  const chars = stored.reduce((sum, message) => sum + message.chars, 0)
+  const chars = stored.reduce((sum, { text }) => sum + text.length, 0)
   if (stored.length > versionMessagesMax || chars > versionCharsMax)
     throw new WbError('validation_error', 'the version has too many messages')
   return stored.map(({ row }) => row)

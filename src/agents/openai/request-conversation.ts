@@ -80,5 +80,5 @@ function isAt({ messageId }: MessageRow, after: readonly ColumnValue[]): boolean
 }
 
 function inMemory<Row extends object>(row: Row, ordinal: number): Stored<Row> {
-  return { row, version: 1, ordinal, chars: JSON.stringify(row).length }
+  return { row, version: 1, ordinal, text: JSON.stringify(row) }
 }

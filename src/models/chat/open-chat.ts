@@ -66,7 +66,7 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
     const resolving = checked ?? resolve()
     checked = undefined
     const calls = await resolving
-    const client = await openProviderClient(calls, parts.outbound)
+    const client = openProviderClient(calls, parts.outbound)
     return new ModelRequest({ service, parts, client, calls, messages, settings })
   }
   return {

@@ -1,14 +1,23 @@
 import { parseJson } from '../../base/parse-json.ts'
-import { readBody } from '../../base/read-body.ts'
+import { BodyTooLong, readBody } from '../../base/read-body.ts'
 import { endpointRefusalIn } from '../endpoint-guard.ts'
 import { type Outbound, type OutboundResponse, requestedDelayMs } from '../outbound.ts'
 import { errorIn, isFinalRefusal, statusOf } from './known-refusals.ts'
-import { ProviderFailure, providerReasonIn, searchedCharsMax } from './provider-failure.ts'
+import {
+  ProviderFailure,
+  type ProviderReason,
+  providerReasonIn,
+  searchedCharsMax,
+} from './provider-failure.ts'
 
 /** Maximum size of one answer, whole or streamed. */
 export const providerAnswerBytesMax = 64_000_000
-/** Longest pause before a retry. If a provider requests a longer one, the request is not repeated. */
-const retryAfterMsMax = 20_000
+
+/**
+ * Maximum length of an answer that can be an error with a success status, in UTF-16 units. A longer one is a
+ * partial answer.
+ */
+const errorCharsMax = 16_384
 
 /** Endpoint and credential of requests. */
 export interface RequestTarget {
@@ -18,93 +27,107 @@ export interface RequestTarget {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends a request of the SDK. */
-export type SendRequest = (input: unknown, init: RequestInit | undefined) => Promise<OutboundResponse>
-
 /**
- * Returns a function that sends requests of the SDK with our own headers only. Headers of the SDK describe
- * this machine, and some come from the environment.
+ * Sends the JSON text of a request to the provider.
  *
- * @param tell  called when the guard refuses a connection, because the SDK would retry and hide the reason
+ * @throws ProviderFailure  the guard refuses the connection
+ * @throws any error of the connection
  */
+export type SendRequest = (body: string, signal: AbortSignal) => Promise<OutboundResponse>
+
+/** Returns a function that sends requests to a path below an endpoint. */
 export function createSend(
   { endpoint, credential, headers }: RequestTarget,
+  path: string,
   outbound: Outbound,
-  tell: (refusal: ProviderFailure) => void,
 ): SendRequest {
-  return async (input, init) => {
-    const url = new URL(String(input))
-    if (url.origin !== endpoint.origin) throw new Error(`${url.origin} is not ${endpoint.origin}`)
+  const url = new URL(endpoint)
+  url.pathname = endpoint.pathname.replace(/\/$/, '') + path
+  const sent = {
+    accept: 'application/json',
+    'content-type': 'application/json',
+    'user-agent': 'workbase',
+    ...headers,
+    ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
+  }
+  return async (body, signal) => {
     try {
-      return await outbound(url, {
-        method: 'POST',
-        headers: {
-          accept: 'application/json',
-          'content-type': 'application/json',
-          'user-agent': 'workbase',
-          ...headers,
-          ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
-        },
-        body: String(init?.body ?? ''),
-        signal: init?.signal ?? null,
-      })
+      return await outbound(url, { method: 'POST', headers: sent, body, signal })
     } catch (error) {
       const refusal = endpointRefusalIn(error)
-      if (refusal)
-        tell(
-          new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal),
-        )
-      throw error
+      if (!refusal) throw error
+      throw new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal)
     }
   }
 }
 
-/** Returns a completely read response to the SDK, so that its timeout and retries include the body. */
-export async function toSdkResponse(
+/** A response of a provider that is an error. */
+export class ErrorResponse extends Error {
+  override readonly name = 'ErrorResponse'
+
+  constructor(
+    readonly status: number,
+    readonly said: ProviderReason,
+    /** Pause that the provider requests before a retry, in milliseconds; undefined if it requests none. */
+    readonly pauseMs: number | undefined,
+    /** Start of the body, without the credential. */
+    text: string,
+  ) {
+    super(`${status} ${text}`)
+  }
+
+  /** Returns true if repeating the request can help. */
+  get isTransient(): boolean {
+    const { status, said } = this
+    return (
+      (status === 408 || status === 409 || status === 429 || status >= 500) && !isFinalRefusal(status, said)
+    )
+  }
+}
+
+/**
+ * Reads a whole response.
+ *
+ * @returns its JSON
+ * @throws ErrorResponse
+ * @throws ProviderFailure  the response is not JSON, or too large
+ * @throws any error of the connection
+ */
+export async function readJsonAnswer(
   answer: OutboundResponse,
   credential: string | undefined,
-): Promise<Response> {
-  const body = await readBody(answer.body, providerAnswerBytesMax)
+): Promise<unknown> {
   const { status, headers } = answer
-  if (body.length === 0) return new Response(null, { status, headers: { ...json, ...retryHeaders(headers) } })
-  if (status < 300)
-    return (
-      lateErrorResponse(body, answer, credential) ??
-      new Response(new Uint8Array(body), { status, headers: json })
-    )
-  return errorResponse(status, body.toString(), headers, credential)
+  const body = (await readBody(answer.body, providerAnswerBytesMax).catch(throwUnreadable)).toString()
+  if (status >= 300) throw errorResponse(status, body, headers, credential)
+  const parsed = parseJson(body)
+  if (parsed === undefined) throw unreadableAnswer(new SyntaxError('the answer is not JSON'))
+  const lateStatus = body.length > errorCharsMax ? undefined : statusOf(errorIn(parsed))
+  if (lateStatus === undefined) return parsed
+  throw errorResponse(lateStatus, body, headers, credential)
 }
 
-const json = { 'content-type': 'application/json' }
-/** Maximum length of a response that is searched for an error, in bytes, to avoid parsing long ones twice. */
-const errorBytesMax = 16_384
-
-/** Returns the error that a provider sent with a success status; undefined for a real success. */
-function lateErrorResponse(
-  body: Buffer,
-  { headers }: OutboundResponse,
-  credential: string | undefined,
-): Response | undefined {
-  if (body.length > errorBytesMax || !body.includes('"error"')) return undefined
-  const parsed = parseJson(body.toString())
-  const status = statusOf(errorIn(parsed))
-  return status === undefined ? undefined : errorResponse(status, JSON.stringify(parsed), headers, credential)
+function throwUnreadable(error: unknown): never {
+  throw error instanceof BodyTooLong ? unreadableAnswer(error) : error
 }
 
-/** Returns an error response in the format of OpenAI, which the SDK reads. */
+/** Returns the failure of an answer that is not the expected JSON, or too large. */
+export function unreadableAnswer(cause: unknown): ProviderFailure {
+  const what = cause instanceof BodyTooLong ? 'is too large' : 'cannot be read'
+  return new ProviderFailure(`sent an answer that ${what}`, {}, {}, cause)
+}
+
+/** Returns the error for a response with an error status, or with an error instead of an answer. */
 export function errorResponse(
   status: number,
   text: string,
   headers: OutboundResponse['headers'],
   credential: string | undefined,
-): Response {
+): ErrorResponse {
   const shown = withoutSecret(text, credential)
   const parsed = parseJson(shown)
-  const said = providerReasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
-  const retry = isFinalRefusal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
-  // The failure keeps the body in memory, so the body is kept short.
-  const body = parsed === undefined ? shown.slice(0, searchedCharsMax) : JSON.stringify({ error: said })
-  return new Response(body, { status, headers: { ...json, ...retry } })
+  const said = parsed === undefined ? {} : providerReasonIn(errorIn(parsed) ?? parsed)
+  return new ErrorResponse(status, said, requestedDelayMs(headers), shown.slice(0, searchedCharsMax))
 }
 
 /**
@@ -113,13 +136,4 @@ export function errorResponse(
  */
 function withoutSecret(text: string, credential: string | undefined): string {
   return credential === undefined ? text : text.replaceAll(credential, '[redacted]')
-}
-
-/**
- * Returns the pause that a provider requests, as headers for the SDK. Too long a pause disables the retry.
- */
-function retryHeaders(headers: OutboundResponse['headers']): Record<string, string> {
-  const waitMs = requestedDelayMs(headers)
-  if (waitMs === undefined) return {}
-  return waitMs > retryAfterMsMax ? { 'x-should-retry': 'false' } : { 'retry-after-ms': String(waitMs) }
 }

@@ -1,21 +1,15 @@
-import { unlessAborted } from '../../base/deadline.ts'
-import { BodyTooLong } from '../../base/read-body.ts'
+import { systemClock } from '../../base/clock.ts'
+import { TimedOut, withTimeout } from '../../base/deadline.ts'
 import type { Outbound } from '../outbound.ts'
 import { connectionProblemIn } from './connection-problem.ts'
-import { createSend, type RequestTarget, toSdkResponse } from './exchange.ts'
+import { createSend, ErrorResponse, type RequestTarget, readJsonAnswer } from './exchange.ts'
 import { findKnownRefusal, hintForStatus } from './known-refusals.ts'
-import {
-  ProviderFailure,
-  type ProviderReason,
-  providerReasonIn,
-  providerTimeout,
-} from './provider-failure.ts'
+import { ProviderFailure, providerTimeout } from './provider-failure.ts'
+import { withRetries } from './retry.ts'
 import { type StreamOptions, streamEvents } from './stream.ts'
 
 const timeoutMsDefault = 30_000
 const timeoutMsMax = 600_000
-
-type Sdk = typeof import('openai')
 
 /** Endpoint and limits of requests to a provider. */
 export interface ProviderCalls extends RequestTarget {
@@ -49,82 +43,57 @@ export interface ProviderClient {
   stream(path: string, body: object, reading: StreamOptions): AsyncGenerator<unknown, void, undefined>
 }
 
-/** Opens a client of a provider. The SDK reads nothing from the environment, and never has the credential. */
-export async function openProviderClient(calls: ProviderCalls, outbound: Outbound): Promise<ProviderClient> {
-  const sdk = await import('openai')
-  const { endpoint, credential } = calls
+/** Opens a client of a provider. */
+export function openProviderClient(calls: ProviderCalls, outbound: Outbound): ProviderClient {
+  const { credential, retriesMax, isLocal = false } = calls
   const timeoutMs = Math.min(calls.timeoutMs ?? timeoutMsDefault, timeoutMsMax)
-  const open = (fetch: typeof globalThis.fetch, timeout: number) =>
-    new sdk.OpenAI({
-      apiKey: 'set in sender',
-      adminAPIKey: null,
-      organization: null,
-      project: null,
-      webhookSecret: null,
-      baseURL: endpoint.origin + endpoint.pathname.replace(/\/$/, ''),
-      defaultQuery: Object.fromEntries(endpoint.searchParams),
-      maxRetries: calls.retriesMax,
-      timeout,
-      logLevel: 'off',
-      fetch,
-    })
-  const refused = new AbortController()
-  const send = createSend(calls, outbound, refusal => refused.abort(refusal))
-  let client: InstanceType<Sdk['OpenAI']> | undefined
   return {
     async post(path, body, signal) {
-      client ??= open(async (input, init) => {
+      const send = createSend(calls, path, outbound)
+      const json = JSON.stringify(body)
+      const attempt = async () => {
         try {
-          return await toSdkResponse(await send(input, init), credential)
+          const read = async (until: AbortSignal) => readJsonAnswer(await send(json, until), credential)
+          return await withTimeout(systemClock, timeoutMs, read, signal)
         } catch (error) {
-          const hasTimedOut = init?.signal?.aborted && !signal.aborted
-          if (hasTimedOut && calls.isLocal) refused.abort(providerTimeout(error))
-          // The SDK would repeat the request, as after a failed connection.
-          if (error instanceof BodyTooLong)
-            refused.abort(new ProviderFailure('sent an answer that is too large', {}, {}, error))
-          throw error
+          throw isLocal && error instanceof TimedOut ? providerTimeout(error) : error
         }
-      }, timeoutMs)
-      const until = AbortSignal.any([signal, refused.signal])
+      }
       try {
-        return await unlessAborted(client.post<unknown>(path, { body, signal: until }), until)
+        return await withRetries(attempt, { retriesMax, signal })
       } catch (error) {
-        until.throwIfAborted()
-        throw sdkFailure(sdk, error)
+        signal.throwIfAborted()
+        throw toProviderFailure(error)
       }
     },
-    stream: (path, body, reading) =>
-      streamEvents({
+    stream(path, body, reading) {
+      const send = createSend(calls, path, outbound)
+      const json = JSON.stringify(body)
+      return streamEvents({
         ...reading,
+        credential,
+        retriesMax,
+        isLocal,
         idleMs: timeoutMs,
         totalMs: timeoutMsMax,
-        credential,
-        isLocal: calls.isLocal ?? false,
-        createSender: tell => createSend(calls, outbound, tell),
-        async post(fetch, signal) {
-          try {
-            await open(fetch, timeoutMsMax).post(path, { body, signal }).asResponse()
-          } catch (error) {
-            throw sdkFailure(sdk, error)
-          }
-        },
-      }),
+        send: signal => send(json, signal),
+        toProviderFailure,
+      })
+    },
   }
 }
 
-function sdkFailure(sdk: Sdk, cause: unknown): ProviderFailure {
-  if (cause instanceof sdk.APIConnectionTimeoutError) return providerTimeout(cause)
-  if (cause instanceof sdk.APIConnectionError) {
-    const problem = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
-    const { reason, ...facts } = problem
-    return new ProviderFailure(reason, facts, {}, cause)
-  }
-  if (!(cause instanceof sdk.APIError) || cause.status === undefined)
-    return new ProviderFailure('sent an answer that cannot be read', {}, {}, cause)
-  return refusedFailure(Number(cause.status), providerReasonIn(cause.error), cause)
+/** Returns the failure for an error of the last attempt. */
+function toProviderFailure(cause: unknown): ProviderFailure {
+  if (cause instanceof ProviderFailure) return cause
+  if (cause instanceof ErrorResponse) return refusedFailure(cause)
+  if (cause instanceof TimedOut) return providerTimeout(cause)
+  const { reason, ...facts } = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
+  return new ProviderFailure(reason, facts, {}, cause)
 }
 
-function refusedFailure(providerStatus: number, said: ProviderReason, cause: unknown): ProviderFailure {
+function refusedFailure(cause: ErrorResponse): ProviderFailure {
+  const { status: providerStatus, said } = cause
   const isRedirect = providerStatus >= 300 && providerStatus < 400
   if (isRedirect)
     return new ProviderFailure(

@@ -1,11 +1,12 @@
 import type { Clock } from '../../base/clock.ts'
-import { abortWith, TimedOut, unlessAborted } from '../../base/deadline.ts'
+import { abortWith, TimedOut } from '../../base/deadline.ts'
 import { BodyTooLong, limitBytes, readBody } from '../../base/read-body.ts'
 import type { OutboundResponse } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
-import { errorResponse, providerAnswerBytesMax, type SendRequest, toSdkResponse } from './exchange.ts'
+import { errorResponse, providerAnswerBytesMax, readJsonAnswer, unreadableAnswer } from './exchange.ts'
 import { errorIn, statusOf } from './known-refusals.ts'
 import { ProviderFailure, providerTimeout } from './provider-failure.ts'
+import { withRetries } from './retry.ts'
 
 /**
  * Time to wait for the end of the body after the last event. Only a connection that was read completely is
@@ -25,15 +26,13 @@ interface StreamParts extends StreamOptions {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
+  /** Maximum number of retries before the answer begins. */
+  readonly retriesMax: number
   /** True if requests that time out are not repeated. */
   readonly isLocal: boolean
-  readonly createSender: (tell: (refusal: ProviderFailure) => void) => SendRequest
-  /**
-   * Sends the request through the SDK, which repeats it if `fetch` fails.
-   *
-   * @throws ProviderFailure
-   */
-  readonly post: (fetch: typeof globalThis.fetch, signal: AbortSignal) => Promise<void>
+  readonly send: (signal: AbortSignal) => Promise<OutboundResponse>
+  /** Returns the failure for an error of the last attempt. */
+  readonly toProviderFailure: (cause: unknown) => ProviderFailure
 }
 
 /** First event with content, and the events after it. */
@@ -43,12 +42,9 @@ interface StartedStream {
   readonly attempt: StreamAttempt
 }
 
-/**
- * Yields the events of an answer. For the SDK, the request succeeds at the first event with content. A
- * failure before it is retried.
- */
+/** Yields the events of an answer. A failure before the first event with content is retried. */
 export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
-  const { signal, clock, totalMs } = parts
+  const { signal, clock, totalMs, retriesMax } = parts
   const ending = new AbortController()
   const letGo = abortWith(ending, signal)
   const cancel = clock.after(totalMs, () =>
@@ -56,11 +52,11 @@ export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown,
   )
   let begun: StartedStream | undefined
   try {
-    begun = await startStream(parts, ending)
+    begun = await withRetries(() => startStream(parts, ending.signal), { retriesMax, signal: ending.signal })
     for (let next = begun.first; !next.done; next = await begun.rest.next()) yield next.value
   } catch (error) {
     ending.signal.throwIfAborted()
-    throw streamBroken(error)
+    throw begun ? streamBroken(error) : parts.toProviderFailure(error)
   } finally {
     cancel()
     letGo()
@@ -68,34 +64,35 @@ export async function* streamEvents(parts: StreamParts): AsyncGenerator<unknown,
   }
 }
 
-async function startStream(parts: StreamParts, ending: AbortController): Promise<StartedStream> {
-  const giveUp = (failure: ProviderFailure) => ending.abort(failure)
-  const send = parts.createSender(giveUp)
-  let begun: StartedStream | undefined
-  const posted = parts.post(async (input, init) => {
-    const attempt = new StreamAttempt({ ...parts, until: ending.signal })
-    try {
-      const answer = await send(input, { ...init, signal: attempt.signal })
-      if (answer.status >= 300) return await toSdkResponse(answer, parts.credential)
-      const rest = attempt.events(answer)
-      let first = await rest.next()
-      while (!first.done && !parts.begins(first.value)) first = await rest.next()
-      const error = first.done ? undefined : errorIn(first.value)
-      const status = statusOf(error)
-      if (status !== undefined)
-        return errorResponse(status, JSON.stringify({ error }), answer.headers, parts.credential)
-      begun = { first, rest, attempt }
-      return new Response(null)
-    } catch (error) {
-      if (error instanceof ProviderFailure) giveUp(error)
-      else if (error instanceof TimedOut && parts.isLocal) giveUp(providerTimeout(error))
-      throw error
-    } finally {
-      if (!begun) attempt.end()
-    }
-  }, ending.signal)
-  await unlessAborted(posted, ending.signal)
-  return begun!
+/**
+ * Sends the request once, and reads the answer up to its first event with content.
+ *
+ * @throws ProviderFailure  the request must not be repeated
+ * @throws ErrorResponse, TimedOut, and any error of the connection
+ */
+async function startStream(parts: StreamParts, until: AbortSignal): Promise<StartedStream> {
+  const { credential } = parts
+  const attempt = new StreamAttempt({ ...parts, until })
+  let isBegun = false
+  try {
+    const answer = await parts.send(attempt.signal)
+    if (answer.status >= 300) await readJsonAnswer(answer, credential)
+    const rest = attempt.events(answer)
+    let first = await rest.next()
+    while (!first.done && !parts.begins(first.value)) first = await rest.next()
+    const error = first.done ? undefined : errorIn(first.value)
+    const status = statusOf(error)
+    if (status !== undefined)
+      throw errorResponse(status, JSON.stringify({ error }), answer.headers, credential)
+    isBegun = true
+    return { first, rest, attempt }
+  } catch (error) {
+    const { signal } = attempt
+    const cause = signal.aborted ? signal.reason : error
+    throw parts.isLocal && cause instanceof TimedOut ? providerTimeout(cause) : cause
+  } finally {
+    if (!isBegun) attempt.end()
+  }
 }
 
 function streamBroken(cause: unknown): ProviderFailure {
@@ -146,7 +143,7 @@ class StreamAttempt {
       else yield* this.#parsed(eventData(this.#resetTimer(answer.body)))
     } catch (error) {
       if (error instanceof SyntaxError || error instanceof BodyTooLong || error instanceof RangeError)
-        throw new ProviderFailure('sent an answer that cannot be read', {}, {}, error)
+        throw unreadableAnswer(error)
       throw this.signal.aborted ? this.signal.reason : error
     }
   }

@@ -269,7 +269,7 @@ function endRange([column]: readonly string[], { through, descending }: ListQuer
 /** @throws control_plane_unavailable  the row is damaged */
 function decodeRow<Row>({ name }: AnyTable, { ordinal, version, body }: StoredRow): Stored<Row> {
   try {
-    return { row: JSON.parse(body) as Row, version, ordinal, chars: body.length }
+    return { row: JSON.parse(body) as Row, version, ordinal, text: body }
   } catch (error) {
     throw damagedStore(`row ${ordinal} of ${name}`, error)
   }

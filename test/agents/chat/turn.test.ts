@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest'
 import { documents } from '../../../src/contract/documents.ts'
 import { kb } from '../../../src/contract/knowledge.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+import type { RowStore, Write } from '../../../src/storage/rows.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
 import { chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
 import type { Opened } from '../../harness/runtime.ts'
@@ -45,6 +46,42 @@ test('an answer comes as tokens, and is stored as it was told', async () => {
   })
   const { body } = await send(`GET ${path}/messages`)
   expect(body.items).toEqual([user, done])
+})
+
+test('no event is sent before the question is committed, although the model has answered', async () => {
+  let isStored = false
+  let commit = () => {}
+  const held = new Promise<void>(resolve => {
+    commit = resolve
+  })
+  const isQuestion = (write: Write) =>
+    write.op === 'insert' &&
+    write.table.name === 'messages' &&
+    'role' in write.row &&
+    write.row.role === 'user'
+  const rows = (store: RowStore): RowStore => ({
+    ...store,
+    async atomic(writes) {
+      if (!writes.some(isQuestion)) return store.atomic(writes)
+      await held
+      const result = await store.atomic(writes)
+      isStored = true
+      return result
+    },
+  })
+  const { model, streaming } = await chatting({ rows })
+  model.script({ text: 'At once.' })
+  const events: [string, boolean][] = []
+  const reading = (async () => {
+    for await (const { event } of streaming('hi')) events.push([event, isStored])
+  })()
+  await expect.poll(() => model.received.length).toBe(1)
+  await new Promise(resolve => setTimeout(resolve, 50))
+  expect(events).toEqual([])
+  commit()
+  await reading
+  expect(events.map(([, afterCommit]) => afterCommit)).not.toContain(false)
+  expect(events.map(([event]) => event)).toContain('token')
 })
 
 test('a tool is called, its result goes back marked, and the answer cites what it found', async () => {

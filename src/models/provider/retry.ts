@@ -1,0 +1,44 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { unlessAborted } from '../../base/deadline.ts'
+import { withJitter } from '../../base/jitter.ts'
+import { ErrorResponse } from './exchange.ts'
+import { ProviderFailure } from './provider-failure.ts'
+
+/** Longest pause before a retry. If a provider requests a longer one, the request is not repeated. */
+const requestedPauseMsMax = 20_000
+const firstPauseMs = 500
+const pauseMsMax = 8_000
+
+/**
+ * Runs attempts of a request until one succeeds or fails for good. Repeats it after a timeout, a failed
+ * connection, or an error response that can be temporary. Waits as long as the provider requests, or for 0.5
+ * seconds, twice as long each time, less up to 25 % of jitter.
+ *
+ * @param attempt  throws a `ProviderFailure` if the request must not be repeated
+ * @throws the error of the last attempt
+ * @throws the reason of the signal
+ */
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  { retriesMax, signal }: { retriesMax: number; signal: AbortSignal },
+): Promise<T> {
+  for (let retries = 0; ; retries++) {
+    try {
+      return await unlessAborted(attempt(), signal)
+    } catch (error) {
+      signal.throwIfAborted()
+      const pauseMs = pauseBefore(error, retries)
+      if (pauseMs === undefined || retries >= retriesMax) throw error
+      await pause(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+    }
+  }
+}
+
+/** Returns the pause before the next attempt in milliseconds; undefined if the request must not be repeated. */
+function pauseBefore(error: unknown, retries: number): number | undefined {
+  if (error instanceof ProviderFailure) return undefined
+  const usualMs = withJitter(Math.min(firstPauseMs * 2 ** retries, pauseMsMax))
+  if (!(error instanceof ErrorResponse)) return usualMs
+  const { isTransient, pauseMs = usualMs } = error
+  return isTransient && pauseMs <= requestedPauseMsMax ? pauseMs : undefined
+}

@@ -1,0 +1,54 @@
+import { describe, expect, test } from 'vitest'
+import type { RowStore, Stored } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { withValidatedRows } from '../../src/storage/validated-rows.ts'
+
+/** A store that reads one given text for every row. */
+function storeOf(read: () => string): RowStore {
+  const stored = () => {
+    const text = read()
+    return { row: JSON.parse(text), version: 1, ordinal: 7, text } as Stored<never>
+  }
+  return {
+    get: async () => stored(),
+    list: async () => [stored()],
+    count: async () => 1,
+    atomic: async () => ({ ok: true }),
+  }
+}
+
+const setting = (value: unknown) => JSON.stringify({ name: 'theme', value })
+
+describe('a row that changed on disk', () => {
+  test('is damage, although the row with the same version and ordinal was valid before', async () => {
+    let text = setting('dark')
+    const rows = withValidatedRows(storeOf(() => text))
+    const read = () => rows.get(tables.settings, ['theme'])
+    expect((await read())?.row).toMatchObject({ value: 'dark' })
+    expect((await read())?.row).toMatchObject({ value: 'dark' })
+    text = setting(7)
+    const damage = { code: 'control_plane_unavailable' }
+    await expect(read()).rejects.toMatchObject(damage)
+    await expect(read()).rejects.toMatchObject(damage)
+    await expect(rows.list(tables.settings, { index: 'all', prefix: [], limit: 1 })).rejects.toMatchObject(
+      damage,
+    )
+  })
+
+  test('is damage in a table whose schema it does not fit, although it fits that of another', async () => {
+    const rows = withValidatedRows(storeOf(() => setting('dark')))
+    await rows.get(tables.settings, ['theme'])
+    await expect(rows.get(tables.agents, ['w', 'a'])).rejects.toMatchObject({
+      code: 'control_plane_unavailable',
+    })
+  })
+})
+
+test('each read returns a row of its own', async () => {
+  const rows = withValidatedRows(storeOf(() => setting('dark')))
+  const [first, second] = [
+    await rows.get(tables.settings, ['theme']),
+    await rows.get(tables.settings, ['theme']),
+  ]
+  expect(first!.row).not.toBe(second!.row)
+})
