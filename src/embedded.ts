@@ -17,7 +17,7 @@ import type { Probe } from './contract/operational.ts'
 import type { ListenOptions, RunningServer } from './http/listen.ts'
 import type { Outbound } from './models/outbound.ts'
 import type { ServerRuntime } from './rescue.ts'
-import type { Runtime } from './runtime.ts'
+import type { Runtime, RuntimeOverrides } from './runtime.ts'
 import type { ReadableTable, StoreCheck } from './storage/sqlite/check.ts'
 import { isEmptyStore as hasNoRows, isNewStore } from './storage/sqlite/empty-store.ts'
 
@@ -45,6 +45,7 @@ export interface LocalConfig {
   readonly warnings: readonly string[]
   /** Valid settings that this version does not support yet. */
   readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
+  readonly overrides: RuntimeOverrides
 }
 
 /** Returns the configuration file that applies. */
@@ -60,14 +61,15 @@ export function locateConfig({ dataDir, config, cwd }: Place): ConfigFile {
  */
 export function readConfig(
   place: Place,
-  { env, signals }: Pick<Io, 'env' | 'signals'>,
+  { env, signals, keyCost }: Pick<Io, 'env' | 'signals' | 'keyCost'>,
   flags: { host?: string; port?: number } = {},
 ): LocalConfig {
   const found = locateConfig(place)
   const environment = signals.withDefaults(() => createEnvironment(env, readManagedEnv(place.dataDir)))
   const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
   const described = describeConfig(config, sources)
-  return { found, config, environment, described, warnings, notBuilt: missingDriverProblems(config) }
+  const notBuilt = missingDriverProblems(config)
+  return { found, config, environment, described, warnings, notBuilt, overrides: { keyCost } }
 }
 
 /** Log of a runtime in this process. */
@@ -87,20 +89,22 @@ export type Store = 'kept' | 'empty'
 /** Opens a runtime for one command. */
 export async function openLocal(
   { dataDir }: Place,
-  { config, environment }: LocalConfig,
+  { config, environment, overrides }: LocalConfig,
   { voice, store }: { voice: Voice; store: Store },
 ): Promise<Runtime> {
   const { openRuntime } = await import('./runtime.ts')
   const { jobsResume } = config.controlPlane
-  return openRuntime({
-    config: store === 'kept' ? config : { ...config, controlPlane: { driver: 'memory', jobsResume } },
+  const settings = {
+    config:
+      store === 'kept' ? config : { ...config, controlPlane: { driver: 'memory', jobsResume } as const },
     environment,
     dataDir,
     threads: false,
     server: false,
     loopback: true,
     log: createLog(voice),
-  })
+  }
+  return openRuntime(settings, overrides)
 }
 
 /**
@@ -111,7 +115,7 @@ export async function openLocal(
  */
 export async function openServed(
   { dataDir }: Place,
-  { config, environment }: LocalConfig,
+  { config, environment, overrides }: LocalConfig,
   options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
 ): Promise<ServerRuntime> {
   const rescue = await import('./rescue.ts')
@@ -120,6 +124,7 @@ export async function openServed(
   return rescue.openServerRuntime(
     { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
     isAgain,
+    overrides,
   )
 }
 

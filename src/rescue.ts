@@ -13,7 +13,7 @@ import { createApp } from './http/app.ts'
 import { createAppSettings } from './http/app-settings.ts'
 import { operationalHandlers, runningBuild } from './http/operational-routes.ts'
 import { type BootError, setupHandlers } from './operation/setup.ts'
-import { openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
+import { openRuntime, type Runtime, type RuntimeOverrides, type RuntimeSettings } from './runtime.ts'
 
 /** A server's runtime, complete or in rescue mode. */
 export interface ServerRuntime extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
@@ -29,9 +29,13 @@ export interface ServerRuntime extends Pick<Runtime, 'app' | 'fetch' | 'close'> 
  * @throws validation_error  see `openRuntime`
  * @see docs/operating.md#rescue-mode
  */
-export async function openServerRuntime(settings: RuntimeSettings, isAgain: boolean): Promise<ServerRuntime> {
+export async function openServerRuntime(
+  settings: RuntimeSettings,
+  isAgain: boolean,
+  overrides: RuntimeOverrides = {},
+): Promise<ServerRuntime> {
   try {
-    return await openRuntime(settings)
+    return await openRuntime(settings, overrides)
   } catch (fault) {
     if (!isAgain && !isControlPlaneFault(fault)) throw fault
     return openRescue(settings, fault)

@@ -34,6 +34,11 @@ export interface Io {
   readonly script: string
   readonly clock: Clock
   readonly signals: Signals
+  /**
+   * Cost of key derivation for a runtime in this process. Only tests set it; every process that uses a store needs the
+   * same cost.
+   */
+  readonly keyCost?: { readonly N: number; readonly r: number; readonly p: number }
   /** Sets the status of the process, in case nothing keeps it alive until `main` returns. */
   setExitStatus(status: number): void
   /** True if stdout discards what is written to it, as `/dev/null` does. */

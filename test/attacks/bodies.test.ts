@@ -6,14 +6,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type SignInProvider, sendHeldBody, startSignInProvider, tally } from '../harness/body-attacks.ts'
 import { memoryOf } from '../harness/process-usage.ts'
 import { exchangeBytes, responsesIn } from '../harness/request-heads.ts'
-import { type Serving, serve } from '../wire/harness.ts'
+import { spawnServe } from '../wire/harness.ts'
 
 const bootstrap = 'b'.repeat(40)
 /** What the process may take in all, far below the bytes that the attacks send. */
 const residentMax = 600_000_000
 
 let folder: string
-let serving: Serving
+let serving: Awaited<ReturnType<typeof spawnServe>>
 let provider: SignInProvider
 let port: number
 let base: string
@@ -34,7 +34,7 @@ beforeAll(async () => {
   provider = await startSignInProvider()
   const auth = { ...provider.auth, bootstrapTokenRef: 'env:BOOTSTRAP' }
   writeFileSync(config, JSON.stringify({ version: 1, auth }))
-  serving = await serve({ env: { BOOTSTRAP: bootstrap }, args: ['--config', config] })
+  serving = await spawnServe({ env: { BOOTSTRAP: bootstrap }, args: ['--config', config] })
   port = Number(new URL(serving.url).port)
   const { workspaceId } = (await call(bootstrap, '/api/v1/workspaces', { name: 'attacked' })).body
   const workspace = `/api/v1/workspaces/${workspaceId}`

@@ -2,7 +2,7 @@ import { connect } from 'node:net'
 import { resolve } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { checkHead, exchangeBytes, responsesIn, seededRandom } from '../harness/request-heads.ts'
-import { type Serving, serve } from '../wire/harness.ts'
+import { type Serving, serve, spawnServe } from '../wire/harness.ts'
 
 let serving: Serving
 let port: number
@@ -48,7 +48,7 @@ describe('one request that a URL parser or Node itself stumbles over', () => {
 
 test('an exception outside any request is logged, and the server keeps answering', async () => {
   const preload = resolve('test/fixtures/preload/throw-on-signal.mjs')
-  const failing = await serve({ env: { NODE_OPTIONS: `--import=${preload}` } })
+  const failing = await spawnServe({ env: { NODE_OPTIONS: `--import=${preload}` } })
   let log = ''
   failing.process.stdout!.on('data', part => {
     log += part

@@ -1,14 +1,18 @@
 import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
+import type { KeyCost } from '../../src/auth/keys/token.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import type { EndingSignal, Io, Signals } from '../../src/cli/io.ts'
 import { copyWith } from '../../src/cli/node-io.ts'
+import { lowCost } from './key-cost.ts'
 
 export interface FakeIoOptions {
   env?: Readonly<Record<string, string>>
   cwd?: string
   /** Text that stdin holds. */
   input?: string
+  /** Cost of key derivation: low, unless processes share the store. */
+  keyCost?: KeyCost
 }
 
 /** Input and output of one command line in this process. Its streams are pipes, as those of a spawned one. */
@@ -20,12 +24,14 @@ export class FakeIo implements Io {
   readonly cwd: string
   readonly script = resolve('bin/run.js')
   readonly clock = systemClock
+  readonly keyCost: KeyCost
   readonly signals = new FakeSignals()
   exitStatus: number | undefined
   /** Pages that were opened. */
   readonly opened: string[] = []
 
-  constructor({ env = {}, cwd = '/', input = '' }: FakeIoOptions = {}) {
+  constructor({ env = {}, cwd = '/', input = '', keyCost = lowCost }: FakeIoOptions = {}) {
+    this.keyCost = keyCost
     this.env = { ...env }
     this.cwd = cwd
     this.stdin = Readable.from(input === '' ? [] : [Buffer.from(input)]) as NodeJS.ReadStream

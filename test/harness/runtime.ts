@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
-import type { KeyCost } from '../../src/auth/keys/token.ts'
 import type { Clock } from '../../src/base/clock.ts'
 import type { Log } from '../../src/base/log.ts'
 import { type Client, openClient } from '../../src/client/client.ts'
 import { createEnvironment } from '../../src/config/config-environment.ts'
 import { loadConfig } from '../../src/config/load-config.ts'
 import { openRuntime, type Runtime, type RuntimeOverrides } from '../../src/runtime.ts'
+import { lowCost } from './key-cost.ts'
 
 export interface Options extends RuntimeOverrides {
   /** Of a runtime that was opened before, to open a second one beside it. */
@@ -63,9 +63,6 @@ export function scratchDir(): string {
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
-
-/** Key derivation in a millisecond. Processes that share a store need `productionCost`. */
-export const lowCost: KeyCost = { N: 2, r: 1, p: 1 }
 
 /** Open a runtime as a command does, or with `server` and `threads` as `wb serve` does; it is closed with the test. */
 export async function open(options: Options = {}): Promise<Opened> {

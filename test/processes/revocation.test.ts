@@ -7,7 +7,7 @@ import { changeRow } from '../../src/storage/change-row.ts'
 import { openEmbeddedStore } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { open } from '../harness/runtime.ts'
-import { serve } from '../wire/harness.ts'
+import { spawnServe } from '../wire/harness.ts'
 
 const keysMade = 20
 const rounds = 1_000
@@ -26,7 +26,7 @@ async function stage() {
   const folder = mkdtempSync(join(tmpdir(), 'wb-revocation-'))
   const config = join(folder, 'workbase.yaml')
   writeFileSync(config, JSON.stringify({ version: 1, auth }))
-  const serving = await serve({ args: ['--config', config] })
+  const serving = await spawnServe({ args: ['--config', config] })
   onTestFinished(async () => {
     await serving.stop()
     rmSync(folder, { recursive: true, force: true })

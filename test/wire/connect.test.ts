@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { runProgram } from '../commands/wb.ts'
 import { scratchDir } from '../harness/runtime.ts'
 import { anyText, arrayOf, count, oneOf } from './exactly.ts'
 import { ingest, makePlace, type Place } from './fixtures.ts'
@@ -88,7 +89,7 @@ describe('snippets', () => {
     for (const query of ['', `?knowledgeBaseId=${place.knowledgeBaseId}`]) {
       const { targets } = await wire.get(`${place.workspace}/connect/snippets${query}`)
       const { code } = (targets as Row[]).find(target => target.id === id)!
-      const { stdout, stderr } = runInFramework(String(code))
+      const { stdout, stderr } = await runInFramework(String(code))
       expect(stdout, stderr).toContain('ornithopter')
     }
   })
@@ -140,10 +141,8 @@ def __getattr__(name):
       }
     const isTool = code.includes('@tool()')
     const program = `import asyncio\nasyncio.run = lambda work: work\n${code}${isTool ? 'print(search_knowledge("What flaps its wings?"))\n' : ''}`
-    return spawnSync('python3', ['-c', program], {
-      encoding: 'utf8',
-      env: { PATH: process.env.PATH, PYTHONPATH: folder, WB_API_KEY: 'unasked' },
-    })
+    const env = { PATH: process.env.PATH ?? '', PYTHONPATH: folder, WB_API_KEY: 'unasked' }
+    return runProgram({ home: folder, env }, 'python3', ['-c', program])
   }
 })
 

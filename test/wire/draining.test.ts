@@ -6,14 +6,14 @@ import { type Serving, serve, Wire } from './harness.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-/** A runtime in a process of its own, until the test ends. */
+/** A runtime, until the test ends. */
 async function place(): Promise<{ serving: Serving; wire: Wire }> {
   const serving = await serve()
   const wire = new Wire()
   wire.open(serving.url)
   onTestFinished(async () => {
     await wire.close()
-    serving.process.kill('SIGKILL')
+    await serving.stop()
   })
   return { serving, wire }
 }

@@ -1,13 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { Pool } from 'undici'
 import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { type Place, place, type Served, type SpawnedServer } from '../commands/wb.ts'
 import { exactly } from './exactly.ts'
 import { failure } from './shapes.ts'
 
@@ -30,64 +25,43 @@ export interface Reply {
 
 /** The command line, as it is installed. */
 export const executable = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
-const readyWithinMs = 20_000
 const testTimeoutMs = 60_000
 
-/** A runtime in a process of its own, started as a person would start it. */
+type ServeOptions = { env?: Record<string, string>; args?: string[] }
+
+/** A server on a free port, with a data directory of its own. */
 export interface Serving {
   readonly url: string
   readonly dataDir: string
-  readonly process: ChildProcess
-  /** Ask it to end; its exit status. */
+  /** Sends SIGTERM, waits for the end, removes the data directory, and returns the exit status. */
   stop(): Promise<number | null>
 }
 
-/** Start `wb serve` on a free port and an empty data directory. */
-export async function serve(
-  options: { env?: Record<string, string>; args?: string[] } = {},
-): Promise<Serving> {
-  const home = await mkdtemp(join(tmpdir(), 'wb-wire-'))
-  const dataDir = join(home, 'data')
-  const args = [executable, 'serve', '--port', '0', '--data-dir', dataDir, '--json', ...(options.args ?? [])]
-  const child = spawn(process.execPath, args, {
-    cwd: home,
-    env: { HOME: home, ...options.env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  const exited = once(child, 'exit')
-  const url = await readyUrl(child)
-  return {
-    url,
-    dataDir,
-    process: child,
-    stop: async () => {
-      child.kill('SIGTERM')
-      const [status] = (await exited) as [number | null]
-      await rm(home, { recursive: true, force: true })
-      return status
-    },
-  }
+/** Starts `wb serve` in this process. */
+export function serve(options?: ServeOptions): Promise<Serving> {
+  return serveAt((here, args, more) => here.serve(args, more), options)
 }
 
-/** The first line on stdout is the ready event; what follows is read and dropped, so that the pipe never fills. */
-async function readyUrl(child: ChildProcess): Promise<string> {
-  let complaints = ''
-  child.stderr!.on('data', part => {
-    complaints = (complaints + String(part)).slice(-4_000)
+/** Starts `wb serve` in a process of its own: for tests that kill it, measure it or preload code. */
+export function spawnServe(options?: ServeOptions): Promise<Serving & Pick<SpawnedServer, 'process'>> {
+  return serveAt((here, args, more) => here.spawnServe(args, more), options)
+}
+
+async function serveAt<T extends Served>(
+  start: (here: Place, args: string[], options: { env?: Record<string, string> }) => Promise<T>,
+  { env, args = [] }: ServeOptions = {},
+): Promise<Omit<T, 'stop'> & Serving> {
+  let clear: (() => unknown) | undefined
+  const here = place(remove => {
+    clear = remove
   })
-  const lines = createInterface({ input: child.stdout! })
-  const line = await Promise.race([
-    once(lines, 'line').then(([first]) => String(first)),
-    once(child, 'exit').then(([status]) =>
-      Promise.reject(new Error(`serve ended with ${status}: ${complaints}`)),
-    ),
-    new Promise<never>((_, reject) => {
-      setTimeout(() => reject(new Error(`serve is not ready: ${complaints}`)), readyWithinMs).unref()
-    }),
-  ])
-  const ready = JSON.parse(line) as Row
-  expect(ready.event).toBe('ready')
-  return String(ready.url).replace(/\/$/, '')
+  const server = await start(here, args, { env })
+  const stop = async () => {
+    const { status } = await server.stop()
+    await clear?.()
+    return status
+  }
+  return { ...server, dataDir: here.dataDir, stop }
 }
 
 /** Plain HTTP against one runtime, and the comparison with what the contract says. */
@@ -174,7 +148,7 @@ export class Wire {
 }
 
 /** One runtime for the tests of a file; it has to end with status 0 when they are done. */
-export function useServer(options: Parameters<typeof serve>[0] = {}): Wire & { serving: Serving } {
+export function useServer(options: ServeOptions = {}): Wire & { serving: Serving } {
   vi.setConfig({ testTimeout: testTimeoutMs, hookTimeout: testTimeoutMs })
   const wire = new Wire() as Wire & { serving: Serving }
   beforeAll(async () => {

@@ -7,7 +7,7 @@ import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { lowCost } from '../../harness/runtime.ts'
+import { lowCost } from '../../harness/key-cost.ts'
 import { caller, keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
 
 const hourMs = 3_600_000

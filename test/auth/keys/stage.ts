@@ -8,7 +8,8 @@ import { openCursors, Pager } from '../../../src/storage/cursor.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { lowCost, TestClock } from '../../harness/runtime.ts'
+import { lowCost } from '../../harness/key-cost.ts'
+import { TestClock } from '../../harness/runtime.ts'
 
 /** What the tokens of this store are marked by. */
 export const tokenKey = 'the-key-that-marks-tokens'

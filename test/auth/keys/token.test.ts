@@ -15,7 +15,8 @@ import { apiKeys } from '../../../src/contract/keys.ts'
 import { workspaces } from '../../../src/contract/workspaces.ts'
 import { openEmbeddedStore } from '../../../src/storage/open.ts'
 import { tables } from '../../../src/storage/tables.ts'
-import { lowCost, open } from '../../harness/runtime.ts'
+import { lowCost } from '../../harness/key-cost.ts'
+import { open } from '../../harness/runtime.ts'
 
 const tokenKey = 'the-key-that-marks-tokens'
 const form = /^wb_live_([a-z0-9]{12})_([a-z0-9]{32})$/

@@ -4,7 +4,7 @@ import { ApiKeyVerifier } from '../../../src/auth/keys/key-verifier.ts'
 import { digestToken, newToken, productionCost } from '../../../src/auth/keys/token.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { lowCost } from '../../harness/runtime.ts'
+import { lowCost } from '../../harness/key-cost.ts'
 import { keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
 
 /** What marks the tokens of another store; to this one they are guesses. */
