@@ -35,6 +35,16 @@ export function typedProgram({ env, script, cwd }: Pick<Io, 'env' | 'script' | '
   return `node ${shellWord(near.startsWith('..') ? program : near)}`
 }
 
+/**
+ * Replaces `wb` where a line of a message starts with a command, or suggests one, by the words that start this program.
+ */
+export function withTypedProgram(text: string, io: Pick<Io, 'env' | 'script' | 'cwd'>): string {
+  return text.replace(
+    /(^ *|\bdid you mean )wb (?=[a-z-])/gm,
+    (_, before: string) => `${before}${typedProgram(io)} `,
+  )
+}
+
 function isWithin(folder: string, paths: readonly string[]): boolean {
   return paths.some(path => path.split(sep).includes(folder))
 }
