@@ -71,6 +71,16 @@ describe('lines to type next', () => {
     expect(withoutSequences(asked.text)).toContain(`${here.home}/none`)
   })
 
+  test('work as typed where wb on the path is a script of a package manager', async () => {
+    const here = place()
+    const folder = join(here.home, 'bin')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'wb'), `#!/bin/sh\nexec node "${resolve('bin/run.js')}" "$@"\n`, { mode: 0o755 })
+    const env = { PATH: `${folder}:${process.env.PATH}` }
+    const { stderr } = await here.wb(['workspaces', 'list'], { env })
+    expect(stderr).toContain('\n    wb workspaces create demo\n')
+  })
+
   test('start with npx where a package manager started wb', { timeout: 60_000 }, async () => {
     const { lines } = await suggested('node_modules/.bin', 'node_modules/.bin')
     expect(lines).toEqual([
