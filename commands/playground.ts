@@ -39,7 +39,7 @@ export default class Playground extends WbCommand {
     const left = await playInTerminal({
       port,
       clock: io.clock,
-      terminal: { stdin: io.stdin, stdout },
+      terminal: { stdin: io.stdin, stdout, signals: io.signals },
       copy: clipboard(io),
       hasColors: output.style.dim('') !== '',
       beginning: {

@@ -14,6 +14,8 @@ import {
   serverEntry,
 } from '../../src/cli/mcp/clients.ts'
 import { keyLines, resolveEntryKey } from '../../src/cli/mcp/key.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import type { Workspace } from '../../src/contract/workspaces.ts'
 
 export default class McpInstall extends WbCommand {
   static override summary = 'print or install the configuration for an MCP client'
@@ -44,11 +46,12 @@ export default class McpInstall extends WbCommand {
     const client = args.client as ClientName | undefined
     if (flags.write && !client)
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
-    const { name, workspaceId } = await this.workspace()
-    const wanted = { client, workspaceId, isWritten: flags['include-key'] }
+    const found = await this.#findWorkspace()
+    const name = found?.name ?? this.profile.workspace
+    const wanted = { client, workspaceId: found?.workspaceId, isWritten: flags['include-key'] }
     const { need, env } = await resolveEntryKey(this.session, wanted)
     const entry = { ...serverEntry(this.profile, name, flags.allow ?? [], this.io), ...(env && { env }) }
-    const servers = { [`workbase-${name}`]: entry }
+    const servers = { [name === undefined ? 'workbase' : `workbase-${name}`]: entry }
     const change = client && planChange(client, servers, this.io.env)
     if (change && flags.write) await this.write(change, flags.yes)
     else {
@@ -56,6 +59,17 @@ export default class McpInstall extends WbCommand {
       if (change) this.output.note(`  add it to ${change.path}, or use --write`)
     }
     for (const line of keyLines(need, client, this.profile)) this.output.note(line)
+  }
+
+  /** Returns the workspace; undefined if the runtime requires a key and this command has none. */
+  async #findWorkspace(): Promise<Workspace | undefined> {
+    try {
+      return await this.workspace()
+    } catch (error) {
+      const isRefused = error instanceof WbError && error.code === 'unauthorized'
+      if (isRefused && this.session.credential.used === undefined) return undefined
+      throw error
+    }
   }
 
   private async write(change: ConfigurationChange, yes: boolean) {

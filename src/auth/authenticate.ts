@@ -66,16 +66,16 @@ export function createAuthenticate(parts: AuthenticateParts): Authenticate {
     throw new WbError('unauthorized', 'this runtime refuses requests without credentials')
   }
 
-  async function verified(
+  async function fromToken(
     token: string,
     presented: RequestCredentials,
     canRefresh: boolean,
   ): Promise<AuthContext> {
     for (const verifier of verifiers) {
-      const found = await verifier.verify(token, presented)
-      if (!found) continue
-      const { subject, ...session } = found
-      return verifiedContext(mode, subject, { ...session, canRefresh })
+      const verified = await verifier.verify(token, presented)
+      if (!verified) continue
+      const { subject, ...terms } = verified
+      return verifiedContext(mode, subject, { ...terms, canRefresh })
     }
     throw new WbError('unauthorized', 'the token matches no configured scheme')
   }
@@ -83,10 +83,10 @@ export function createAuthenticate(parts: AuthenticateParts): Authenticate {
   if (mode === 'disabled') return ({ authorization }) => (authorization === null ? withoutToken() : stranger)
   return presented => {
     const { authorization, cookie } = presented
-    if (authorization !== null) return verified(bearerToken(authorization), presented, false)
+    if (authorization !== null) return fromToken(bearerToken(authorization), presented, false)
     const session =
       cookie === null ? undefined : sessions?.read({ origin: presented.siteOrigin(), cookies: cookie })
     if (!session) return withoutToken()
-    return verified(session.accessToken, presented, session.refreshToken !== undefined)
+    return fromToken(session.accessToken, presented, session.refreshToken !== undefined)
   }
 }

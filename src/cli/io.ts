@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 export type EndingSignal = (typeof endingSignals)[number]
 
-/** Signals and uncaught exceptions of the process. */
+/** Signals, uncaught exceptions and the end of the process. */
 export interface Signals {
   /** Calls the listener for each signal that asks the process to end. Returns a function that stops listening. */
   listen(listener: (name: EndingSignal) => void): () => void
@@ -17,6 +17,8 @@ export interface Signals {
   raise(name: EndingSignal): void
   /** Calls the listener for errors that nothing caught, which then do not end the process. Returns a function that stops. */
   onUncaught(listener: (error: unknown) => void): () => void
+  /** Calls the listener before the process exits, whatever the reason, except a signal. Returns a function that stops. */
+  onExit(listener: () => void): () => void
   /** Ends the process at once. */
   exit(status: number): void
 }

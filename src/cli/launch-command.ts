@@ -1,4 +1,4 @@
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, readFileSync, realpathSync, statSync } from 'node:fs'
 import { isAbsolute, join, relative, sep } from 'node:path'
 import { hostFacts } from '../base/host-facts.ts'
 import { packageRoot } from '../base/package.ts'
@@ -35,6 +35,16 @@ export function typedProgram({ env, script, cwd }: Pick<Io, 'env' | 'script' | '
   return `node ${shellWord(near.startsWith('..') ? program : near)}`
 }
 
+/**
+ * Replaces `wb` where a line of a message starts with a command, or suggests one, by the words that start this program.
+ */
+export function withTypedProgram(text: string, io: Pick<Io, 'env' | 'script' | 'cwd'>): string {
+  return text.replace(
+    /(^ *|\bdid you mean |&& )wb (?=[a-z-])/gm,
+    (_, before: string) => `${before}${typedProgram(io)} `,
+  )
+}
+
 function isWithin(folder: string, paths: readonly string[]): boolean {
   return paths.some(path => path.split(sep).includes(folder))
 }
@@ -54,5 +64,14 @@ function isNamed(program: string, environment: Environment): boolean {
     hostFacts.platform === 'win32'
       ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js')
       : join(folder, name)
-  return existsSync(led) && realpathSync(led) === realpathSync(program)
+  return existsSync(led) && (realpathSync(led) === realpathSync(program) || isWrapper(led, program))
+}
+
+const wrapperBytesMax = 8_192
+
+/** Returns true for a script that starts this program, as pnpm installs. */
+function isWrapper(path: string, program: string): boolean {
+  if (statSync(path).size > wrapperBytesMax) return false
+  const text = readFileSync(path, 'utf8')
+  return text.includes(program) || text.includes('/workbase/bin/run.js')
 }

@@ -7,6 +7,7 @@ import type { StartedCommand } from './command/started-command.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
+import { withTypedProgram } from './launch-command.ts'
 import { nearestMatch } from './terminal/nearest.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
@@ -32,7 +33,7 @@ export async function main(
     return await dispatch({ config, typed, io })
   } catch (error) {
     for (const line of reportLines(reportOf(error), styleFor(false)))
-      io.stderr.write(`${withoutTokens(line)}\n`)
+      io.stderr.write(`${withoutTokens(withTypedProgram(line, io))}\n`)
     return exitStatus(error)
   }
 }

@@ -68,6 +68,12 @@ const signals: Signals = {
       process.off('uncaughtException', listener).off('unhandledRejection', listener)
     }
   },
+  onExit(listener) {
+    process.on('exit', listener)
+    return () => {
+      process.off('exit', listener)
+    }
+  },
   exit: status => process.exit(status),
 }
 

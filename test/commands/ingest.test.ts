@@ -145,6 +145,10 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
   const again = await here.wb(args)
   expect(again.status).toBe(1)
   expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
+  expect(again.stderr).toMatch(
+    / {2}– skipped 2 symbolic links: .*\/dangling\.md, .*\/src\/loop \(not followed\)\n/,
+  )
+  expect(again.stderr).toMatch(/ {2}– skipped 1 \.png: .*\.png \(not supported\)\n/)
   const screen = withoutSequences((await inTerminal(here, args)).text)
   expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
   expect(screen).toMatch(/it has more than 20,000,000\s+characters;\s+split\s+it\s+\(payload_too_large\)/)
@@ -156,6 +160,18 @@ test('a name with escapes is shown without them [security rule 16]', async () =>
   const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
   expect(text).not.toContain('\u001b]0;owned')
   expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it contains binary data/)
+})
+
+test('an unknown workspace is an error that does not suggest --create, and nothing is created', async () => {
+  const here = place()
+  const tree = files(here, { 'a.md': 'text' })
+  for (const more of [[], ['--create']]) {
+    const { status, stderr } = await here.wb(['kb', 'ingest', 'repo', tree, '-w', 'absent', ...more])
+    expect(status).toBe(4)
+    expect(stderr).toContain('No workspace is named "absent"')
+    expect(stderr).not.toContain('--create')
+  }
+  expect((await here.wb(['workspaces', 'list', '--json'])).stdout).toBe('[]\n')
 })
 
 describe('standard input', () => {
@@ -232,7 +248,7 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
     })
     expect(interrupted.status).toBe(130)
     expect(withoutSequences(interrupted.text)).toMatch(
-      /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; run the command again/,
+      /✓ [\d,]+ added .*\n(?:.*\n){0,3} {2}[\d,]+ not confirmed; run the command again/,
     )
     const { added, unchanged, skipped, failed } = summary(
       await here.wb(['kb', 'ingest', 'cran', corpus, '--json']),

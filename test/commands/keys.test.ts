@@ -550,7 +550,7 @@ describe('where a token goes', () => {
     const failed = await here.wb(['keys', 'create', 'lost', '--copy'], { env })
     expect(failed).toMatchObject({ status: 1, stdout: '' })
     expect(failed.stderr).toMatch(
-      /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then create another\n$/,
+      /^ {2}✗ Key lost was created, but its token could not be written in the clipboard \(xclip ended with status 3\)\n {4}node \S+ keys revoke [0-9a-f-]{36} --yes {4}then create another\n$/,
     )
   })
 
@@ -572,12 +572,12 @@ describe('where a token goes', () => {
     [
       '>/dev/full',
       1,
-      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(ENOSPC\)\n {4}wb keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(ENOSPC\)\n {4}node \S+ keys revoke /,
     ],
     [
       '| true',
       1,
-      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}wb keys revoke /,
+      /^ {2}✗ Key ci was created, but its token could not be written on stdout \(EPIPE\)\n {4}node \S+ keys revoke /,
     ],
   ])('nothing is lost in silence: %s', async (redirection, status, words) => {
     const here = await room()

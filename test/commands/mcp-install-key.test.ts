@@ -60,6 +60,24 @@ test('install says that the runtime requires a key and how each client passes it
   expect(known.stdout).not.toContain('WB_API_KEY')
 })
 
+test('install without a key prints an entry that refers to one', { timeout }, async () => {
+  const { env, install, wb } = await closed()
+  delete env.WB_API_KEY
+  const { stdout, stderr } = await install('cursor')
+  expect(JSON.parse(stdout).mcpServers).toEqual({
+    workbase: {
+      command: 'wb',
+      args: ['mcp', 'serve', '--data-dir', env.WB_DATA_DIR, '--config', env.WB_CONFIG],
+      env: { WB_API_KEY: expect.stringMatching(/^\$\{env:WB_API_KEY\}$/) },
+    },
+  })
+  expect(stderr).toContain('Cursor passes on WB_API_KEY')
+  const named = JSON.parse((await install('claude-desktop', '-w', 'demo')).stdout)
+  expect(named.mcpServers['workbase-demo'].args.slice(0, 4)).toEqual(['mcp', 'serve', '-w', 'demo'])
+  const refused = await wb(['mcp', 'install'], { env: { WB_API_KEY: 'wb_live_wrong' } })
+  expect(refused).toMatchObject({ status: 3, stdout: '' })
+})
+
 test('install writes the key itself only with --include-key', { timeout }, async () => {
   const { install, key, home, env, wb } = await closed()
   const { stderr } = await install('cursor', '--include-key', '--write', '--yes')

@@ -153,8 +153,8 @@ test('Ctrl-C to stop', async () => {
 test('install prints the entry of a client, and writes it beside what stands there', async () => {
   const { wb, home, dataDir } = await notes()
   const entry = {
-    command: process.execPath,
-    args: [bin, 'mcp', 'serve', '-w', 'demo', '--allow', 'write:kb', '--data-dir', dataDir],
+    command: 'wb',
+    args: ['mcp', 'serve', '-w', 'demo', '--allow', 'write:kb', '--data-dir', dataDir],
   }
   const printed = await wb(['mcp', 'install', '--allow', 'write:kb'])
   expect(JSON.parse(printed.stdout)).toEqual({ mcpServers: { 'workbase-demo': entry } })
@@ -207,7 +207,7 @@ test('install writes the command that it was started by', async () => {
   mkdirSync(other)
   writeFileSync(join(other, 'wb'), '#!/bin/sh\n', { mode: 0o755 })
   const start = (program: string, ...folders: string[]) => {
-    const PATH = [...folders, env.PATH].join(delimiter)
+    const PATH = [...folders, process.env.PATH].join(delimiter)
     const options = { cwd: home, env: { ...env, PATH }, encoding: 'utf8' } as const
     const { stdout } = spawnSync(process.execPath, [program, 'mcp', 'install'], options)
     const { mcpServers } = JSON.parse(stdout) as {

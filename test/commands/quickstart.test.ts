@@ -45,7 +45,10 @@ describe('lines to type next', () => {
     const bin = join(here.home, folder)
     mkdirSync(bin, { recursive: true })
     symlinkSync(resolve('bin/run.js'), join(bin, 'wb'))
-    if (pathFolder !== undefined) here.env.PATH = `${join(here.home, pathFolder)}:${here.env.PATH}`
+    here.env.PATH = [
+      ...(pathFolder === undefined ? [] : [join(here.home, pathFolder)]),
+      process.env.PATH,
+    ].join(':')
     const sh = (line: string) => promisify(execFile)('sh', ['-c', line], { cwd: here.home, env: here.env })
     const { stderr } = await sh(`"${join(bin, 'wb')}" quickstart`)
     const lines = stderr.slice(stderr.indexOf('  Next\n')).split('\n').slice(1, -1)
@@ -55,7 +58,7 @@ describe('lines to type next', () => {
   test('work as typed where wb is on the path', { timeout: 60_000 }, async () => {
     const { here, sh, lines } = await suggested('bin', 'bin')
     expect(lines).toEqual([
-      'wb kb ingest handbook',
+      'wb kb ingest handbook ./my-folder',
       'wb kb search handbook "how do I back up"',
       'wb documents show 1',
       'wb serve --open',
@@ -68,10 +71,20 @@ describe('lines to type next', () => {
     expect(withoutSequences(asked.text)).toContain(`${here.home}/none`)
   })
 
+  test('work as typed where wb on the path is a script of a package manager', async () => {
+    const here = place()
+    const folder = join(here.home, 'bin')
+    mkdirSync(folder)
+    writeFileSync(join(folder, 'wb'), `#!/bin/sh\nexec node "${resolve('bin/run.js')}" "$@"\n`, { mode: 0o755 })
+    const env = { PATH: `${folder}:${process.env.PATH}` }
+    const { stderr } = await here.wb(['workspaces', 'list'], { env })
+    expect(stderr).toContain('\n    wb workspaces create demo\n')
+  })
+
   test('start with npx where a package manager started wb', { timeout: 60_000 }, async () => {
     const { lines } = await suggested('node_modules/.bin', 'node_modules/.bin')
     expect(lines).toEqual([
-      'npx workbase kb ingest handbook',
+      'npx workbase kb ingest handbook ./my-folder',
       'npx workbase kb search handbook "how do I back up"',
       'npx workbase documents show 1',
       'npx workbase serve --open',
@@ -82,6 +95,7 @@ describe('lines to type next', () => {
     timeout: 60_000,
   }, async () => {
     const here = place()
+    here.env.PATH = process.env.PATH!
     const path = folder(here.home, 'notes', {
       'a.md': '# Refunds\nTen days.',
       'b.md': '# Whales\nThey sing.',
@@ -92,6 +106,21 @@ describe('lines to type next', () => {
     expect(stderr).toContain(`    ${program} kb search notes "Whales" `)
     expect(stderr).toContain(`    ${program} open `)
   })
+})
+
+test('other commands and errors suggest lines that start with the words that started wb', async () => {
+  const here = place()
+  const env = { PATH: process.env.PATH! }
+  const program = `node ${resolve('bin/run.js')}`
+  expect((await here.wb(['workspaces', 'list'], { env })).stderr).toContain(
+    `\n    ${program} workspaces create demo\n`,
+  )
+  const failed = await here.wb(['kb', 'show', 'x'], { env })
+  expect(failed.stderr).toContain(`\n    ${program} workspaces create demo\n`)
+  const unknown = await here.wb(['kb', 'serch'], { env })
+  expect(unknown.stderr).toContain(`did you mean ${program} kb search?`)
+  const json = await here.wb(['kb', 'show', 'x', '--json'], { env })
+  expect(JSON.parse(json.stderr).error.hint).toContain('; wb workspaces create demo')
 })
 
 describe('what is shipped answers what newcomers ask', () => {

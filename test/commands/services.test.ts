@@ -147,6 +147,18 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
     [['create', 'x', '--type', 'llm', '--provider', 'ollama'], '--model is missing'],
     [['create', 'x', '--type', 'embedding', '--provider', 'mock', '--model', 'm'], '--dimension is missing'],
     [['create', 'x', '--type', 'llm', '--engine', 'x', '--dimension', '4'], '--dimension does not apply to'],
+    [
+      ['create', 'x', '--type', 'llm', '--provider', 'olama', '--model', 'm'],
+      'did you mean --provider ollama?',
+    ],
+    [
+      ['create', 'x', '--type', 'llm', '--provider', 'acme', '--model', 'm'],
+      'providers: openrouter, openai, ollama',
+    ],
+    [
+      ['create', 'x', '--type', 'embedding', '--provider', 'opnai', '--model', 'm', '--dimension', '4'],
+      '--provider openai?',
+    ],
     [['update', 'passages'], 'o change was given'],
     [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
     [['allow', 'env:KEY'], '--host is missing'],
@@ -155,6 +167,12 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
     const { status, stderr } = await wb(['services', ...args])
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(words) })
   })
+})
+
+test('an unknown provider with an endpoint is stored, as another runtime may call it', async () => {
+  const { wb } = await room()
+  const flags = ['--type', 'llm', '--provider', 'acme', '--model', 'm', '--endpoint', 'http://127.0.0.1:9']
+  expect(await wb(['services', 'create', 'x', ...flags])).toMatchObject({ status: 0 })
 })
 
 test('Ctrl-C while the model is asked is an interruption, also inside the command', {

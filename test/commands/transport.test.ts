@@ -72,8 +72,8 @@ describe('a runtime of another version', () => {
     const { url } = await runtime({ 'x-workbase-version': version })
     const { status, stderr } = await place().wb([...list, '--url', url, ...more], { env })
     expect(status).toBe(0)
-    expect(stderr.split('wb is version').length - 1).toBe(told ? 1 : 0)
-    if (told) expect(stderr).toMatch(/^ {2}wb is version \d+\.\d+\.\d+, but the runtime is 0\.999\.0\n/)
+    expect(stderr.split('this is wb').length - 1).toBe(told ? 1 : 0)
+    if (told) expect(stderr).toMatch(/^ {2}this is wb \d+\.\d+\.\d+, but the runtime is 0\.999\.0\n/)
   })
 })
 

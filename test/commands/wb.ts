@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Client, openClient } from '../../src/client/client.ts'
 import { FakeIo } from '../harness/fake-io.ts'
@@ -75,7 +75,7 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
   })
   const dataDir = join(root, 'data')
   const env = {
-    PATH: process.env.PATH ?? '',
+    PATH: [join(process.env[preparedVariable] ?? '', 'bin'), process.env.PATH].join(delimiter),
     // No program of this machine is the usual one for a page.
     XDG_DATA_DIRS: join(root, 'none'),
     HOME: root,

@@ -77,6 +77,7 @@ class Sink extends Writable {
 class FakeSignals implements Signals {
   readonly listeners = new Set<(name: EndingSignal) => void>()
   readonly uncaught = new Set<(error: unknown) => void>()
+  readonly exits = new Set<() => void>()
 
   listen(listener: (name: EndingSignal) => void): () => void {
     this.listeners.add(listener)
@@ -94,6 +95,11 @@ class FakeSignals implements Signals {
   onUncaught(listener: (error: unknown) => void): () => void {
     this.uncaught.add(listener)
     return () => this.uncaught.delete(listener)
+  }
+
+  onExit(listener: () => void): () => void {
+    this.exits.add(listener)
+    return () => this.exits.delete(listener)
   }
 
   exit(status: number): never {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { build as bundle } from 'esbuild'
@@ -24,7 +24,10 @@ export function isStale(root: string): boolean {
   return built === undefined || sources.some(path => lastChange(join(root, path)) > built)
 }
 
-/** Folder of what test files prepare for each other, by the name of its variable. It goes with the run. */
+/**
+ * Names the variable with the folder of what test files prepare for each other, which is deleted after the run. `wb` in
+ * its `bin` is the built command line.
+ */
 export const preparedVariable = 'WB_TEST_PREPARED'
 
 export default async function setUp(project: TestProject): Promise<() => void> {
@@ -32,6 +35,8 @@ export default async function setUp(project: TestProject): Promise<() => void> {
   project.onTestsRerun(async () => build())
   const folder = mkdtempSync(join(tmpdir(), 'wb-prepared-'))
   process.env[preparedVariable] = folder
+  mkdirSync(join(folder, 'bin'))
+  symlinkSync(resolve('bin/run.js'), join(folder, 'bin', 'wb'))
   const programs = await bundlePrograms()
   process.env[programsVariable] = programs
   return () => {

@@ -207,13 +207,13 @@ describe('who may import whom', () => {
     expect(strangers).toEqual([])
   })
 
-  test('the command line reads process in one file, and its screens restore the terminal in another', () => {
+  test('the command line and its screens read process in one file', () => {
     const readers = files.filter(
       file =>
         /^(?:src\/(?:cli|tui)|commands)\//.test(file) &&
         /\bprocess[.[]|[=.]\s*process\b|^import.*node:process/m.test(code(file)),
     )
-    expect(readers).toEqual(['src/cli/node-io.ts', 'src/tui/parts/terminal-session.ts'])
+    expect(readers).toEqual(['src/cli/node-io.ts'])
   })
 
   test('tests and benchmarks load SQLite by the driver of the store', () => {

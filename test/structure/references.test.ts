@@ -1,4 +1,5 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { requirementsIn } from '../../scripts/write-requirements-doc.ts'
 import { brokenLinks, outsideReferences, unknownIds } from './references.ts'
@@ -12,6 +13,45 @@ test('every requirement and every security rule that is cited exists', () => {
 
 test('every page, link and anchor that is named exists', () => {
   expect(brokenLinks()).toEqual([])
+})
+
+test('every file of the source that a page names exists', () => {
+  const pages = [
+    'README.md',
+    'CONTRIBUTING.md',
+    ...readdirSync('docs', { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.md'))
+      .map(name => join('docs', name)),
+  ]
+  const named = pages.flatMap(page =>
+    [...readFileSync(page, 'utf8').matchAll(/`((?:src|commands|test|scripts|bench|bin)\/[\w./-]+)`/g)].map(
+      ([, path]) => ({ page, path: path! }),
+    ),
+  )
+  expect(named.length).toBeGreaterThan(60)
+  // Steps of "Add a command" create this one.
+  const missing = named.filter(({ path }) => !existsSync(path) && path !== 'commands/kb/count.ts')
+  expect(missing).toEqual([])
+})
+
+test('the architecture lists every room, and follows a key through at most five files', () => {
+  const page = readFileSync('docs/architecture.md', 'utf8')
+  const [, table] = /## Rooms\n([\s\S]*?)\n## /.exec(page)!
+  const rooms = readdirSync('src', { withFileTypes: true }).filter(entry => entry.isDirectory())
+  expect(rooms.map(({ name }) => name).filter(name => !table!.includes(`\`${name}\``))).toEqual([])
+  const [, walk] = /### An API key[^\n]*\n([\s\S]*?)\nThese five files/.exec(page)!
+  const files = [...walk!.matchAll(/^\d\. `(src\/[\w./-]+)`/gm)].map(([, path]) => path!)
+  expect(files).toHaveLength(5)
+  const [, authenticate, verifier] = files.map(file => readFileSync(file, 'utf8'))
+  expect(readFileSync(files[0]!, 'utf8')).toContain('shared.authenticate(')
+  expect(authenticate).toContain('verifier.verify(')
+  for (const [called, file] of [
+    ['Admission', './admission.ts'],
+    ['matchesDigest', './token.ts'],
+  ] as const) {
+    expect(verifier).toMatch(new RegExp(`^import .*\\b${called}\\b.* from '${file}'$`, 'm'))
+    expect(files).toContain(join('src/auth/keys', file))
+  }
 })
 
 test('no document outside the repository is cited', () => {

@@ -71,9 +71,9 @@ export function unmatchableDigest(): string {
 /**
  * Returns true if a stored digest matches a token, compared in constant time; false if the digest is damaged.
  */
-export async function matchesDigest(token: string, stored: string, cost: KeyCost): Promise<boolean> {
-  const parts = digestForm.exec(stored)
+export async function matchesDigest(token: string, digest: string, cost: KeyCost): Promise<boolean> {
+  const parts = digestForm.exec(digest)
   if (!parts) return false
-  const [salt, digest] = parts.slice(1).map(part => Buffer.from(part, 'hex')) as [Buffer, Buffer]
-  return timingSafeEqual(await derive(token, salt, digestBytes, cost), digest)
+  const [salt, expected] = parts.slice(1).map(part => Buffer.from(part, 'hex')) as [Buffer, Buffer]
+  return timingSafeEqual(await derive(token, salt, digestBytes, cost), expected)
 }

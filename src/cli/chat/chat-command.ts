@@ -201,7 +201,7 @@ export abstract class ChatCommand extends WbCommand {
         readFile: path => readAttachment(unquotePath(io.env, path), io.cwd),
       },
       clock: io.clock,
-      terminal: { stdin: io.stdin, stdout },
+      terminal: { stdin: io.stdin, stdout, signals: io.signals },
       about: await this.about(agent, talk),
       hasColors: this.output.style.dim('') !== '',
       conversation,

@@ -28,7 +28,7 @@ export interface ChatOptions {
   readonly port: ChatPort
   readonly machine: Machine
   readonly clock: Clock
-  readonly terminal: Pick<Io, 'stdin' | 'stdout'>
+  readonly terminal: Pick<Io, 'stdin' | 'stdout' | 'signals'>
   readonly about: ChatAbout
   readonly hasColors: boolean
   /** The conversation to continue. */

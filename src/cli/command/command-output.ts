@@ -1,15 +1,17 @@
 import { type Environment, isCi, takesUtf8 } from '../environment.ts'
 import type { Io } from '../io.ts'
+import { withTypedProgram } from '../launch-command.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { Output, type OutputOptions, type Sink } from '../terminal/output.ts'
 import { type Progress, silentProgress, terminalProgress } from '../terminal/progress.ts'
 
 /** Creates the output of a command from its flags. */
 export function createOutput(
-  { stdout, stderr, env, clock }: Io,
+  io: Io,
   flags: Pick<OutputOptions, 'json' | 'filter' | 'contextFlags'> & { quiet?: boolean },
   colour: boolean,
 ): Output {
+  const { stdout, stderr, env, clock } = io
   return new Output({
     stdout: sinkFor(stdout, env),
     stderr: sinkFor(stderr, env),
@@ -18,6 +20,7 @@ export function createOutput(
     quiet: flags.quiet ?? false,
     contextFlags: flags.contextFlags,
     colour,
+    adaptCommands: text => withTypedProgram(text, io),
     now: clock.now,
   })
 }

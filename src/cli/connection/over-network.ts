@@ -100,7 +100,5 @@ function versionLine(theirs: string | null): string | undefined {
   const ours = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/
   const [known, met] = [minor.exec(ours)?.[0], theirs === null ? undefined : minor.exec(theirs)?.[0]]
-  return met === undefined || met === known
-    ? undefined
-    : `  wb is version ${ours}, but the runtime is ${theirs}`
+  return met === undefined || met === known ? undefined : `  this is wb ${ours}, but the runtime is ${theirs}`
 }

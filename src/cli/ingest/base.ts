@@ -8,6 +8,8 @@ export interface BaseWanted {
   readonly client: Client
   readonly name: string
   find(name: string): Promise<KnowledgeBase>
+  /** True if the user named the workspace. A missing one is then not created. */
+  readonly isWorkspaceNamed: boolean
   workspace(): Promise<Workspace>
   /** Returns true if a missing knowledge base may be created. */
   agree(question: string): Promise<boolean>
@@ -26,7 +28,7 @@ export async function findOrCreateBase(
   try {
     return { base: await wanted.find(name), created: false }
   } catch (error) {
-    if (!isMissing(error)) throw error
+    if (!isMissing(error, wanted)) throw error
     const { next = [] } = error.facts as { next?: string[] }
     const close =
       typeof error.facts.didYouMean === 'string' ? ` (or did you mean ${error.facts.didYouMean}?)` : ''
@@ -52,9 +54,9 @@ async function make({ client, name, signal, find }: BaseWanted, workspaceId: str
   }
 }
 
-function isMissing(error: unknown): error is WbError {
+function isMissing(error: unknown, { isWorkspaceNamed }: BaseWanted): error is WbError {
   if (!(error instanceof WbError)) return false
   const nothingYet =
-    error.code === 'workspace_not_found' && error.facts.requestId === undefined && !error.facts.didYouMean
+    error.code === 'workspace_not_found' && error.facts.requestId === undefined && !isWorkspaceNamed
   return error.code === 'knowledge_base_not_found' || nothingYet
 }

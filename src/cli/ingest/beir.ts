@@ -42,7 +42,8 @@ function documentOf(file: FileToRead, number: number, bytes: Uint8Array | undefi
   if (fields === 'blank') return undefined
   if (fields === undefined) return failed(path, 'extraction_failed', 'the line is not a JSON object in UTF-8')
   const source = sourceOf(file, path, number, fields)
-  if (!source) return { kind: 'skipped', as: 'lines without title and text' }
+  if (!source)
+    return { kind: 'skipped', path, as: 'lines without title and text', reason: 'nothing to search' }
   if (source.body.text.length > limits.ingestTextChars)
     return failed(path, 'payload_too_large', `the text has more than ${limits.ingestTextChars} characters`)
   return { kind: 'source', source }

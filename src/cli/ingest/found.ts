@@ -20,7 +20,16 @@ export interface Problem {
 export type IngestItem =
   | { readonly kind: 'source'; readonly source: Source }
   | { readonly kind: 'failed'; readonly problem: Problem }
-  | { readonly kind: 'skipped'; readonly as: string }
+  | ({ readonly kind: 'skipped' } & Skipped)
+
+/** A file or line that is not a document. */
+export interface Skipped {
+  readonly path: string
+  /** Kind of file, which is counted: `.png`, `empty files`. */
+  readonly as: string
+  /** Reason in a few words: `not supported`. */
+  readonly reason: string
+}
 
 /** A file to read. */
 export interface FileToRead {
@@ -37,9 +46,20 @@ export interface FileToRead {
 /** Returns a problem for a file that the user named, and skips any other file. */
 export function unsuitable(
   { named, path }: FileToRead,
-  as: string,
-  code: string,
-  message: string,
+  skipped: Omit<Skipped, 'path'>,
+  problem: Omit<Problem, 'path'>,
 ): IngestItem {
-  return named ? { kind: 'failed', problem: { path, code, message } } : { kind: 'skipped', as }
+  return named ? { kind: 'failed', problem: { path, ...problem } } : { kind: 'skipped', path, ...skipped }
+}
+
+/** Returns the result for a pipe, a socket or a device. */
+export function specialFile(file: FileToRead): IngestItem {
+  return unsuitable(
+    file,
+    { as: 'special files', reason: 'pipe, socket or device' },
+    {
+      code: 'unsupported_file_type',
+      message: 'it is a pipe, a socket or a device; pipe it in: wb kb ingest NAME - --name FILE',
+    },
+  )
 }

@@ -63,6 +63,7 @@ export abstract class IngestCommand extends WbCommand {
       client,
       signal,
       ...destination,
+      isWorkspaceNamed: this.profile.workspace !== undefined,
       workspace: () => this.workspaceOrDefault(),
       agree: async question => {
         const isMade = flags.create || (await this.askYesNo(question))

@@ -69,7 +69,7 @@ async function* countProblems(
 ): AsyncGenerator<Source> {
   for await (const one of found) {
     if (one.kind === 'source') yield one.source
-    else if (one.kind === 'skipped') tally.skip(one.as)
+    else if (one.kind === 'skipped') tally.skip(one)
     else {
       tally.fail(one.problem)
       onStep()

@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { count } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
-import { type FileToRead, type IngestItem, type Source, unsuitable } from './found.ts'
+import { type FileToRead, type IngestItem, type Source, specialFile, unsuitable } from './found.ts'
 import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'
 import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './text-types.ts'
 import { markdownTitle } from './title.ts'
@@ -79,13 +79,22 @@ async function* linesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
 function notText(file: FileToRead): IngestItem {
   const extension = `.${extensionOf(file.name)}`
   const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
-  return unsuitable(file, extension, 'unsupported_file_type', message)
+  return unsuitable(
+    file,
+    { as: extension, reason: 'not supported' },
+    { code: 'unsupported_file_type', message },
+  )
 }
 
 function documentOf(file: FileToRead, reading: Reading): IngestItem {
   if ('refused' in reading) return refused(file, reading)
   const { text, sizeBytes } = reading
-  if (text.trim() === '') return unsuitable(file, 'empty files', 'empty_file', 'it contains no text')
+  if (text.trim() === '')
+    return unsuitable(
+      file,
+      { as: 'empty files', reason: 'no text' },
+      { code: 'empty_file', message: 'it contains no text' },
+    )
   const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
   const about = { sourceFilename: file.name, fileType: mediaTypeOf(file.name), fileSize: sizeBytes }
   const body: Source['body'] = { text, ...about, metadata: title ? { title } : {} }
@@ -101,7 +110,7 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
     case 'system':
       return failed(reading.code, reading.message)
     case 'not_a_file':
-      return unsuitable(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
+      return specialFile(file)
     case 'too_long':
       return failed(
         'payload_too_large',
@@ -111,7 +120,11 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
       return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
     case 'binary':
       if (extensionOf(file.name) === '')
-        return unsuitable(file, 'binary files', 'unsupported_file_type', 'it is binary')
+        return unsuitable(
+          file,
+          { as: 'binary files', reason: 'not text' },
+          { code: 'unsupported_file_type', message: 'it is binary' },
+        )
       return failed('extraction_failed', 'it contains binary data, but has the extension of a text file')
   }
 }

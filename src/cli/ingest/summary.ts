@@ -28,7 +28,7 @@ export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
     failed: tally.failures,
     jobs: tally.queued.map(({ job }) => job.jobId),
     sameText: tally.sameText,
-    skippedAs: Object.fromEntries(tally.skippedAs),
+    skippedAs: Object.fromEntries([...tally.skippedAs].map(([as, { count }]) => [as, count])),
     interrupted: left !== undefined,
     elapsedMs,
   }
@@ -87,19 +87,21 @@ export function* detailLines({ errorStyle }: Output, tally: Tally): Generator<st
   for (const { path, sameAs } of tally.sameText.slice(0, shownMax))
     yield `  = ${plainLine(path)}   same text as ${plainLine(sameAs)}`
   yield* rest(tally.duplicates)
-  if (tally.skipped > 0) yield errorStyle.dim(`  – skipped: ${skipped(tally)}`)
+  for (const line of skippedLines(tally)) yield errorStyle.dim(`  – ${line}`)
 }
 
 function* rest(all: number): Generator<string> {
   if (all > shownMax) yield `    and ${count(all - shownMax)} more; --json lists them`
 }
 
-/** Counts skipped files by reason, the most frequent first. */
-function skipped({ skippedAs }: Tally): string {
-  const sorted = [...skippedAs].sort((a, b) => b[1] - a[1])
-  const reason = (as: string, number: number) =>
-    number === 1 ? plainLine(as).replace(/\b(file|link|line)s\b/, '$1') : plainLine(as)
-  return sorted.map(([as, number]) => `${count(number)} ${reason(as, number)}`).join(', ')
+/** Names skipped files by kind, the most frequent kind first. */
+function skippedLines({ skippedAs }: Tally): string[] {
+  const sorted = [...skippedAs].sort((a, b) => b[1].count - a[1].count)
+  return sorted.map(([as, { count: number, reason, paths }]) => {
+    const kind = number === 1 ? as.replace(/\b(file|link|line)s\b/, '$1') : as
+    const more = number > paths.length ? ` and ${count(number - paths.length)} more` : ''
+    return `skipped ${count(number)} ${plainLine(kind)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
+  })
 }
 
 function unreached(left: number | undefined): string {

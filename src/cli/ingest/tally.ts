@@ -1,15 +1,25 @@
 import type { Job } from '../../contract/jobs.ts'
-import type { Problem } from './found.ts'
+import type { Problem, Skipped } from './found.ts'
 import type { Outcome } from './send.ts'
 
 /** Maximum number of entries to list by name. Further entries are only counted. */
 export const listedMax = 10_000
+/** Maximum number of skipped files of a kind to name. */
+export const skippedNamesMax = 3
 
 /** A text queued as a job, and how to count it if the job succeeds. */
 export interface Queued {
   readonly path: string
   readonly as: 'added' | 'replaced'
   readonly job: Job
+}
+
+/** Skipped files of one kind. */
+interface SkippedKind {
+  count: number
+  readonly reason: string
+  /** The first {@link skippedNamesMax} paths. */
+  readonly paths: string[]
 }
 
 /** Counts of an ingest. */
@@ -23,7 +33,8 @@ export class Tally {
   readonly queued: Queued[] = []
   readonly failures: Problem[] = []
   readonly sameText: { path: string; sameAs: string }[] = []
-  readonly skippedAs = new Map<string, number>()
+  /** Skipped files by kind. */
+  readonly skippedAs = new Map<string, SkippedKind>()
 
   /** Number of documents and problems processed. */
   get done(): number {
@@ -39,9 +50,12 @@ export class Tally {
     if (this.failures.length < listedMax) this.failures.push(problem)
   }
 
-  skip(as: string): void {
+  skip({ as, path, reason }: Skipped): void {
     this.skipped++
-    this.skippedAs.set(as, (this.skippedAs.get(as) ?? 0) + 1)
+    const kind = this.skippedAs.get(as) ?? { count: 0, reason, paths: [] }
+    kind.count++
+    if (kind.paths.length < skippedNamesMax) kind.paths.push(path)
+    this.skippedAs.set(as, kind)
   }
 
   /** Counts the result of the job that was queued first. */

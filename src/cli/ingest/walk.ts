@@ -3,7 +3,7 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
-import { type FileToRead, type IngestItem, unsuitable } from './found.ts'
+import { type FileToRead, type IngestItem, specialFile } from './found.ts'
 import { IgnoreRules } from './ignored.ts'
 import { systemRefusal } from './read-text.ts'
 
@@ -63,16 +63,8 @@ async function* walkFound(arg: string, found: Stats, options: WalkOptions): Asyn
       options.all ? IgnoreRules.none : await IgnoreRules.around(file),
       options,
     )
-  else
-    yield unsuitable(
-      named,
-      'special files',
-      'unsupported_file_type',
-      `${special}; pipe it in: wb kb ingest NAME - --name FILE`,
-    )
+  else yield specialFile(named)
 }
-
-const special = 'it is a pipe, a socket or a device'
 
 /** A folder, and the folder in which the walk started. */
 interface Folder {
@@ -102,10 +94,10 @@ async function* walkFolder(
     if (entry.isDirectory()) {
       const inside = options.all ? rules : await rules.within(file)
       yield* walkFolder({ file, path, root }, inside, options)
-    } else
-      yield entry.isFile()
-        ? met
-        : unsuitable(met, entry.isSymbolicLink() ? 'symbolic links' : 'special files', '', '')
+    } else if (entry.isFile()) yield met
+    else if (entry.isSymbolicLink())
+      yield { kind: 'skipped', path, as: 'symbolic links', reason: 'not followed' }
+    else yield specialFile(met)
   }
 }
 

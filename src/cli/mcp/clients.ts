@@ -117,14 +117,18 @@ export function printConfiguration(output: Output, printed: ClientConfiguration)
   else output.result(JSON.stringify(printed, null, 2))
 }
 
-/** Returns the command that serves a workspace of a profile's runtime. */
+/**
+ * Returns the command that serves a workspace of a profile's runtime.
+ *
+ * @param workspace  undefined for the workspace that `wb mcp serve` finds by its key
+ */
 export function serverEntry(
   { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config }: Profile,
-  workspace: string,
+  workspace: string | undefined,
   allow: readonly Allowance[],
   io: Pick<Io, 'env' | 'script'>,
 ): ServerEntry {
-  const args = ['mcp', 'serve', '-w', workspace]
+  const args = ['mcp', 'serve', ...(workspace === undefined ? [] : ['-w', workspace])]
   if (allow.length > 0) args.push('--allow', allow.join(','))
   if (local) args.push('--local')
   else if (nameFrom !== 'wb profiles use' || urlFrom === 'profile') args.push('--profile', name)

@@ -15,7 +15,8 @@ export type KeyNeed = 'none' | 'login' | 'key' | 'sign-in'
 
 interface KeyChoice {
   readonly client: ClientName | undefined
-  readonly workspaceId: string
+  /** Undefined if the runtime refused this command because it has no key. */
+  readonly workspaceId: string | undefined
   /** True to write the key itself into the entry. */
   readonly isWritten: boolean
 }
@@ -47,12 +48,13 @@ export async function resolveEntryKey(
   return { need, env: reference === undefined ? undefined : { WB_API_KEY: reference } }
 }
 
-async function keyNeed(session: Session, workspaceId: string): Promise<KeyNeed> {
+async function keyNeed(session: Session, workspaceId: string | undefined): Promise<KeyNeed> {
   const ways = await session.authMethods()
   if (!ways || requiresNoCredential(ways)) return 'none'
   const { used, others } = session.credential
   if ([used, ...others].some(candidate => candidate?.from === 'wb login')) return 'login'
-  if (!session.profile.asOperator && (await allowsAnonymous(session, workspaceId))) return 'none'
+  const mayBeAnonymous = workspaceId !== undefined && !session.profile.asOperator
+  if (mayBeAnonymous && (await allowsAnonymous(session, workspaceId))) return 'none'
   return acceptsTokensOnly(ways) ? 'sign-in' : 'key'
 }
 

@@ -105,7 +105,7 @@ export function nextStepLines(
   const serving =
     kind === 'process' ? `serve --open${contextFlags.replace(' --as-operator', '')}` : `open${contextFlags}`
   const lines: [string, string][] = [
-    [`${program} kb ingest ${name}${where}`, 'add your own files'],
+    [`${program} kb ingest ${name} ./my-folder${where}`, 'add your own files'],
     [`${program} kb search ${name} ${question}${where}`, 'ask something else'],
     ...(passages[0]?.documentId
       ? [[`${program} documents show 1${contextFlags}`, 'open what was cited'] satisfies [string, string]]

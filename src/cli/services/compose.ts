@@ -1,8 +1,9 @@
 import type { Client } from '../../client/client.ts'
 import { llmModels } from '../../contract/models.ts'
-import { chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
+import { builtInProvider, chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
 import { UsageError } from '../errors.ts'
 import type { NamedResource } from '../find/resolve.ts'
+import { nearestMatch } from '../terminal/nearest.ts'
 import { type ServiceType, serviceKinds, serviceTypes, typeOfPreset } from './kinds.ts'
 
 /** Prompts for missing values. Throws a usage error if the user cannot be prompted. */
@@ -38,7 +39,11 @@ export async function chooseServiceType(
   return (await asker.wantOneOf('--type', given ?? implied, 'Which kind?', choices)) as ServiceType
 }
 
-/** Returns the fields of a new service from its preset, flags and prompts. */
+/**
+ * Returns the fields of a new service from its preset, flags and prompts.
+ *
+ * @throws UsageError  the provider is unknown, and no endpoint was given
+ */
 export async function composeService(
   asker: ServicePrompts,
   type: ServiceType,
@@ -54,7 +59,28 @@ export async function composeService(
       : await asker.want(`--${flag}`, undefined, flag[0]!.toUpperCase() + flag.slice(1))
     body[field] = field === 'embeddingDimension' ? Number(text) : text
   }
+  requireProviderOrEndpoint(type, body)
   return body
+}
+
+/** Providers by service type. Reranking services are only stored, so any name is accepted. */
+const providersOf: Readonly<Partial<Record<ServiceType, readonly string[]>>> = {
+  llm: chatProviders,
+  embedding: Object.keys(providers),
+}
+/** Embedding providers that need no server. */
+const withoutServer: readonly string[] = [builtInProvider, 'mock']
+
+function requireProviderOrEndpoint(type: ServiceType, { provider, endpointBaseUrl }: Fields): void {
+  const known = providersOf[type]
+  const name = String(provider)
+  if (!known || known.includes(name) || endpointBaseUrl) return
+  if (type === 'embedding' && withoutServer.includes(name)) return
+  const close = nearestMatch(name, known)
+  throw new UsageError(`there is no provider "${name}" for ${serviceKinds[type].one}s`, [
+    ...(close ? [`did you mean --provider ${close}?`] : [`providers: ${known.join(', ')}`]),
+    'for another OpenAI-compatible server: --provider openai --endpoint URL',
+  ])
 }
 
 async function presetOf(asker: ServicePrompts, type: ServiceType, given: string | undefined, fields: Fields) {
@@ -75,9 +101,8 @@ async function choicesOf(
   field: string,
   { provider, endpointBaseUrl }: Fields,
 ): Promise<readonly NamedResource[] | undefined> {
-  if (!canAsk || type === 'reranking') return undefined
-  if (field === 'provider')
-    return (type === 'llm' ? chatProviders : Object.keys(providers)).map(name => ({ id: name, name }))
+  if (!canAsk) return undefined
+  if (field === 'provider') return providersOf[type]?.map(name => ({ id: name, name }))
   if (type !== 'llm' || field !== 'modelName' || !isChatProvider(String(provider))) return undefined
   const name = String(provider) as (typeof chatProviders)[number]
   const baseUrl = typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined

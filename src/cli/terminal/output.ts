@@ -31,6 +31,8 @@ export interface OutputOptions {
   colour: boolean
   /** Flags to add to suggested commands, with a leading space. */
   contextFlags?: string
+  /** Adapts commands in messages to how this program was started. */
+  adaptCommands?(text: string): string
   now: () => number
 }
 
@@ -159,8 +161,10 @@ export class Output {
 
   /** Writes a warning to stderr, also with `--quiet`. */
   warn(text: string): void {
-    const { isTTY, columns = widthDefault } = this.options.stderr
-    this.trace(isTTY ? wrapWords(text, columns) : text)
+    const { stderr, adaptCommands } = this.options
+    const { isTTY, columns = widthDefault } = stderr
+    const adapted = adaptCommands ? adaptCommands(text) : text
+    this.trace(isTTY ? wrapWords(adapted, columns) : adapted)
   }
 
   /** Writes to stderr without wrapping. Removes tokens, because stderr often ends up in logs. */

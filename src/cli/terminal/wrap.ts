@@ -55,7 +55,7 @@ export function wrapCommandLine(line: string, width: number): string[] {
 const continued = ' \\'
 
 /** Lines with commands, which are not wrapped so that they can be copied. */
-const toType = /^\s*(?:wb|--\S+|kill) /
+const toType = /^\s*(?:wb|npx workbase|node \S+|--\S+|kill) /
 
 /** Wraps a message to the width of a terminal, with indented continuation lines. */
 export function wrapWords(text: string, width: number): string {

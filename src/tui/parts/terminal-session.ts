@@ -1,13 +1,11 @@
 import chalk from 'chalk'
 import { type Instance, render } from 'ink'
 import type { ReactNode } from 'react'
+import type { Io } from '../../cli/io.ts'
 import { pasteMarks } from './keys.ts'
 
-/** The streams of a terminal. */
-export interface Terminal {
-  readonly stdin: NodeJS.ReadStream
-  readonly stdout: NodeJS.WriteStream
-}
+/** The streams of a terminal, and the end of the process that uses it. */
+export type Terminal = Pick<Io, 'stdin' | 'stdout' | 'signals'>
 
 /** Size of a terminal, in cells. */
 export interface Size {
@@ -16,7 +14,7 @@ export interface Size {
 }
 
 /** Returns the size of a terminal; the usual one if it does not report any. */
-export function terminalSize({ stdout }: Terminal): Size {
+export function terminalSize({ stdout }: Pick<Terminal, 'stdout'>): Size {
   return { columns: stdout.columns || 80, rows: stdout.rows || 24 }
 }
 
@@ -43,6 +41,7 @@ export class TerminalSession {
   #app: Instance | undefined
   #isAlternate = false
   #isClosed = false
+  #stopRestoring = () => {}
 
   constructor(
     private readonly terminal: Terminal,
@@ -50,7 +49,7 @@ export class TerminalSession {
   ) {}
 
   open(): void {
-    const { stdin, stdout } = this.terminal
+    const { stdin, stdout, signals } = this.terminal
     const { onEnd, signal, hasColors } = this.options
     stdin.setEncoding('utf8')
     stdin.setRawMode(true)
@@ -58,7 +57,7 @@ export class TerminalSession {
     signal.addEventListener('abort', onEnd)
     // Runs before the listener of an app, which would erase too few of the rows that the terminal has wrapped again.
     stdout.on('resize', this.#onResize)
-    process.on('exit', this.#restore)
+    this.#stopRestoring = signals.onExit(this.#restore)
     stdout.write(pasteMarks.on)
     // Ink has no option for colors.
     chalk.level = hasColors ? 1 : 0
@@ -121,7 +120,7 @@ export class TerminalSession {
     this.hide()
     this.#isClosed = true
     this.detach()
-    process.off('exit', this.#restore)
+    this.#stopRestoring()
     this.#restore()
     stdin.setRawMode(false)
     stdin.pause()
