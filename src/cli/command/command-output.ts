@@ -1,4 +1,4 @@
-import { type Environment, isCi, takesUtf8 } from '../environment.ts'
+import { type Environment, isCi, supportsUtf8 } from '../environment.ts'
 import type { Io } from '../io.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { Output, type OutputOptions, type Sink } from '../terminal/output.ts'
@@ -30,5 +30,5 @@ export function createProgress({ stderr, env, clock }: Io, isQuiet: boolean): Pr
 
 /** Returns a sink for a stream, limited to ASCII if its terminal does not support UTF-8. */
 function sinkFor(stream: NodeJS.WriteStream, environment: Environment): Sink {
-  return stream.isTTY && !takesUtf8(environment) ? asciiSink(stream) : stream
+  return stream.isTTY && !supportsUtf8(environment) ? asciiSink(stream) : stream
 }

@@ -1,7 +1,7 @@
 import type { ServiceProblem } from '../../contract/services.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import type { ServiceCalls } from './calls.ts'
+import type { ServiceCalls } from './service-calls.ts'
 import type { Service } from './kinds.ts'
 
 /**
