@@ -1,7 +1,7 @@
 import { resolve } from 'node:path'
 import { IngestCommand, ingestFlags, pathArg } from '../src/cli/ingest/ingest-command.ts'
-import { splitAddArguments } from '../src/cli/ingest/into.ts'
-import { nameFromPath } from '../src/cli/quickstart/plan.ts'
+import { splitAddArguments } from '../src/cli/ingest/split-add-arguments.ts'
+import { baseNameFromPath } from '../src/cli/quickstart/plan.ts'
 
 export default class Add extends IngestCommand {
   static override summary = 'ingest files, folders or stdin into your knowledge base'
@@ -22,7 +22,7 @@ export default class Add extends IngestCommand {
   async run() {
     const { flags, argv } = await this.parse(Add)
     const { base, paths } = await splitAddArguments(argv.map(String), this.io.cwd, this.resolveContext)
-    const name = base ?? nameFromPath(resolve(this.io.cwd, paths[0]!.replace(/\.\w+$/, '')))
+    const name = base ?? baseNameFromPath(resolve(this.io.cwd, paths[0]!.replace(/\.\w+$/, '')))
     await this.ingest({ name, find: () => this.knowledgeBase(base) }, paths, flags)
   }
 }

@@ -6,9 +6,9 @@ import { refuseProcessReport } from '../src/cli/connection/process-reports.ts'
 import { fetchAllPages, parseHeaders, parseMethod } from '../src/cli/connection/raw-call.ts'
 import { readRequestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/errors.ts'
-import { refuseClearText } from '../src/cli/settings/address.ts'
+import { requireEncryption } from '../src/cli/settings/address.ts'
 import { plain } from '../src/cli/terminal/terminal-text.ts'
-import { errorFromResponse } from '../src/client/failure.ts'
+import { errorFromResponse } from '../src/client/error-from-response.ts'
 import type { Incoming } from '../src/client/fetch.ts'
 
 export default class Api extends WbCommand {
@@ -49,7 +49,7 @@ export default class Api extends WbCommand {
     }
     const { url, urlFrom } = this.profile
     const isSecret = 'authorization' in headers || 'cookie' in headers
-    if (isSecret && url && !flags['insecure-http']) refuseClearText('the credential', { url, urlFrom })
+    if (isSecret && url && !flags['insecure-http']) requireEncryption('the credential', { url, urlFrom })
     const call = { method, path, headers, body }
     if (flags.pages) this.output.value(await fetchAllPages(this.client, call))
     else await this.print(await this.client.raw(call))
@@ -59,7 +59,7 @@ export default class Api extends WbCommand {
     const text = await answer.text()
     const isRefused = answer.status >= 300
     // `--jq` applies to results; an error response is reported as an error.
-    if (text !== '' && !(isRefused && this.output.filters)) this.show(answer, text)
+    if (text !== '' && !(isRefused && this.output.hasFilter)) this.show(answer, text)
     if (isRefused)
       throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
   }
@@ -68,7 +68,7 @@ export default class Api extends WbCommand {
     const isJson = headers.get('content-type')?.startsWith('application/json')
     const value = isJson ? parseJson(text) : undefined
     if (value !== undefined) this.output.value(value)
-    else if (this.output.filters) throw new UsageError('the response is not JSON', ['leave out --jq'])
+    else if (this.output.hasFilter) throw new UsageError('the response is not JSON', ['leave out --jq'])
     else this.output.result(plain(text))
   }
 }

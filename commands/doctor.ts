@@ -7,7 +7,7 @@ import { doctorJson, printChecks } from '../src/cli/doctor/print-checks.ts'
 import { checkDataStore } from '../src/cli/doctor/store.ts'
 import { CommandFailed } from '../src/cli/errors.ts'
 import { examine } from '../src/cli/local.ts'
-import { counted } from '../src/cli/terminal/output.ts'
+import { formatCounted } from '../src/cli/terminal/output.ts'
 
 export default class Doctor extends WbCommand {
   static override summary = 'check your setup and suggest fixes'
@@ -23,34 +23,38 @@ export default class Doctor extends WbCommand {
     const { flags } = await this.parse(Doctor)
     this.useProfile(this.profile)
     const { profile, session, signal, output } = this
-    const looking = runChecks({ profile, session, clock: this.io.clock, signal })
-    const looked = await this.waitFor('looking', looking)
-    const { local } = looked.config
+    const running = runChecks({ profile, session, clock: this.io.clock, signal })
+    const results = await this.waitFor('looking', running)
+    const { local } = results.config
     // Afterwards, as it keeps this process from hearing answers in time.
     const store =
       flags.deep && local
         ? await this.waitFor(
             'checking the store',
-            checkDataStore(profile, looked.server, examine(profile, local)),
+            checkDataStore(profile, results.server, examine(profile, local)),
           )
         : { checks: [] }
-    const checks = [...looked.checks, ...store.checks]
-    if (output.json) output.value(doctorJson(profile, looked, { ...store, checks }))
+    const checks = [...results.checks, ...store.checks]
+    if (output.json) output.value(doctorJson(profile, results, { ...store, checks }))
     else printChecks(output, checks)
-    this.end(checks, flags.deep)
+    this.report(checks, flags.deep)
   }
 
-  private end(checks: readonly Check[], isDeep: boolean): void {
+  private report(checks: readonly Check[], isDeep: boolean): void {
     const { output } = this
     const found = (state: Check['state']) => checks.filter(check => check.state === state).length
-    const [failures, doubts] = [found('failed'), found('warning')]
+    const [failureCount, warningCount] = [found('failed'), found('warning')]
     if (output.json) {
       // The object says all that is wrong.
-      if (failures > 0) this.exitCode = exit.failed
+      if (failureCount > 0) this.exitCode = exit.failed
       return
     }
-    if (failures > 0) throw new CommandFailed(`${counted(failures, 'problem')} found`)
-    output.note(doubts === 0 ? '  ✓ no problems found' : `  ✓ no failures, ${counted(doubts, 'warning')}`)
+    if (failureCount > 0) throw new CommandFailed(`${formatCounted(failureCount, 'problem')} found`)
+    output.note(
+      warningCount === 0
+        ? '  ✓ no problems found'
+        : `  ✓ no failures, ${formatCounted(warningCount, 'warning')}`,
+    )
     if (!isDeep) output.note('  wb doctor --deep    also checks the store')
   }
 }

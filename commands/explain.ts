@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exitStatus } from '../src/cli/command/exit.ts'
 import { UsageError } from '../src/cli/errors.ts'
-import { nearestMatch } from '../src/cli/terminal/nearest.ts'
+import { nearestMatch } from '../src/cli/terminal/nearest-match.ts'
 import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
 
 export default class Explain extends WbCommand {
@@ -19,9 +19,9 @@ export default class Explain extends WbCommand {
     if (wanted === undefined)
       return this.output.list(errorCodes.map(entry), {
         columns: {
-          code: { of: row => row.code },
-          status: { of: row => String(row.defaultStatus) },
-          'what to do': { of: row => row.hint, as: 'free' },
+          code: { value: row => row.code },
+          status: { value: row => String(row.defaultStatus) },
+          'what to do': { value: row => row.hint, format: 'flexible' },
         },
         empty: [],
       })

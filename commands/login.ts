@@ -40,20 +40,22 @@ export default class Login extends WbCommand {
     if (args.url !== undefined) this.useUrl(args.url)
     const { profile, session, output, progress, signal } = this
     requireStorableLogin(profile)
-    const ways = await this.waitFor(
+    const methods = await this.waitFor(
       'checking how to sign in',
       fetchAuthMethods(session.anonymousClient, profile),
     )
-    if (requiresNoCredential(ways)) {
+    if (requiresNoCredential(methods)) {
       await saveProfileRuntime(profile, undefined)
       for (const line of noSignInNotes(profile, (await session.runtime()).kind)) output.note(line)
       return
     }
     const agree = this.canAsk ? (question: string) => this.askYesNo(question) : undefined
     const driver = flags['insecure-storage'] ? 'file' : await chooseKeychain(profile, output, agree)
-    const signedIn = await signIn(session, ways, {
-      given: flags['with-token'] ? () => readToken(this.io.stdin, signal, q => this.askSecret(q)) : undefined,
-      askKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
+    const signedIn = await signIn(session, methods, {
+      readToken: flags['with-token']
+        ? () => readToken(this.io.stdin, signal, q => this.askSecret(q))
+        : undefined,
+      promptForKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
       screen: { output, progress, io: this.io, canAsk: this.canAsk, signal },
     })
     const { kind, tokens, me } = signedIn
@@ -64,11 +66,11 @@ export default class Login extends WbCommand {
     )
     this.interruptMessage = 'interrupted; you are signed in'
     await saveProfileRuntime(profile, driver)
-    const place = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }
-    if (output.json) return output.value({ ...me, ...place })
+    const details = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }
+    if (output.json) return output.value({ ...me, ...details })
     for (const line of await signedInNotes(session, { ...signedIn, driver }, this.io.clock.now()))
       output.note(line)
-    const elsewhere = otherRuntimeNote(profile, this.io)
-    if (elsewhere) output.warn(elsewhere)
+    const note = otherRuntimeNote(profile, this.io)
+    if (note) output.warn(note)
   }
 }

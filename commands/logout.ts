@@ -30,7 +30,7 @@ export default class Logout extends WbCommand {
       const left = await removeLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
       if (left) this.output.warn(`  ! ${left}`)
     }
-    const orphans = flags.all ? await this.dropOrphans(logins) : []
+    const orphans = flags.all ? await this.removeOrphans(logins) : []
     for (const runtime of orphans)
       this.output.note(`  ✓ removed an unused keychain entry for ${plainLine(runtime)}`)
     if (this.output.json)
@@ -48,12 +48,12 @@ export default class Logout extends WbCommand {
   }
 
   /** Removes entries without a login from all keychains of the profiles, and from files. */
-  private async dropOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
+  private async removeOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
     const { keychain = 'keyring', settingsDir } = this.profile
     const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)
     const drivers = [keychain, ...named, ...logins.map(({ driver }) => driver), 'file' as const]
-    const { removed, left } = await removeOrphans(this.profile, drivers, this.signal)
-    for (const fact of left) this.output.warn(`  ! ${fact}`)
+    const { removed, problems } = await removeOrphans(this.profile, drivers, this.signal)
+    for (const fact of problems) this.output.warn(`  ! ${fact}`)
     return removed
   }
 }

@@ -1,15 +1,15 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { configuredServerUrl } from '../src/cli/connection/served-url.ts'
-import { takesUtf8 } from '../src/cli/environment.ts'
+import { configuredServerUrl } from '../src/cli/connection/configured-server-url.ts'
+import { supportsUtf8 } from '../src/cli/environment.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { asciiTerminal } from '../src/cli/terminal/charset.ts'
-import { clipboard } from '../src/cli/terminal/clipboard.ts'
+import { findClipboardProgram } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
-import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
+import { pickBase, RuntimePort } from '../src/tui/playground/port.ts'
 
 /** Flags that select the runtime and the workspace. */
-const whereFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as const
+const targetFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as const
 
 export default class Playground extends WbCommand {
   static override summary = 'search as you type and try ranking options'
@@ -32,15 +32,15 @@ export default class Playground extends WbCommand {
     const { workspaceId, name } = await this.waitFor('looking', this.workspace())
     const port = new RuntimePort(client, workspaceId, io.clock)
     const bases = await this.waitFor('looking', port.knowledgeBases())
-    const base = await baseAmong(bases, args.kb ?? this.profile.knowledgeBase)
+    const base = await pickBase(bases, args.kb ?? this.profile.knowledgeBase)
     const { kind, baseUrl } = await session.runtime()
     const { playInTerminal } = await import('../src/tui/playground/terminal.tsx')
-    const stdout = takesUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
-    const left = await playInTerminal({
+    const stdout = supportsUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
+    const command = await playInTerminal({
       port,
       clock: io.clock,
       terminal: { stdin: io.stdin, stdout, signals: io.signals },
-      copy: clipboard(io),
+      copy: findClipboardProgram(io),
       hasColors: output.style.dim('') !== '',
       beginning: {
         about: {
@@ -50,7 +50,7 @@ export default class Playground extends WbCommand {
           hasCredential: session.credential.used !== undefined,
           flags: [
             ...(flags.local ? ['--local'] : []),
-            ...whereFlags.flatMap(flag => (flags[flag] === undefined ? [] : [`--${flag}`, flags[flag]])),
+            ...targetFlags.flatMap(flag => (flags[flag] === undefined ? [] : [`--${flag}`, flags[flag]])),
           ],
         },
         bases,
@@ -59,6 +59,6 @@ export default class Playground extends WbCommand {
       },
       signal,
     })
-    if (left !== undefined) output.result(left)
+    if (command !== undefined) output.result(command)
   }
 }

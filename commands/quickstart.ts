@@ -3,7 +3,7 @@ import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
 import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
 import { homeFolder } from '../src/cli/environment.ts'
-import { summaryObject } from '../src/cli/ingest/summary.ts'
+import { ingestSummaryJson } from '../src/cli/ingest/summary.ts'
 import { typedProgram } from '../src/cli/launch-command.ts'
 import { printPassages } from '../src/cli/passages/print-passages.ts'
 import { planQuickstart } from '../src/cli/quickstart/plan.ts'
@@ -16,7 +16,7 @@ import {
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 /** Terminal width below which lists are stacked. */
-const narrow = 72
+const stackedWidthMax = 72
 
 export default class Quickstart extends WbCommand {
   static override summary = 'get a cited answer from your folder or sample documents'
@@ -38,12 +38,12 @@ export default class Quickstart extends WbCommand {
     const runtime = await this.session.runtime()
     const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
     output.note(
-      `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
+      `  ${[name, ...runtimeLocation(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < stackedWidthMax ? '\n  ' : ' · ')}\n`,
     )
     const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
     const started = await quickstart(parts, plan)
     if (started.summary.tally.failed > 0) this.exitCode = exit.failed
-    if (output.json) output.value(startedObject(started))
+    if (output.json) output.value(quickstartJson(started))
     else this.show(started, runtime.kind)
   }
 
@@ -57,7 +57,14 @@ export default class Quickstart extends WbCommand {
   }
 }
 
-function startedObject({ workspace, base, held, summary, question, passages }: QuickstartResult) {
+function quickstartJson({ workspace, base, contents, summary, question, passages }: QuickstartResult) {
   const hits = passages.map(({ document: _, ...passage }) => passage)
-  return { workspace, knowledgeBase: base, ...held, ingest: summaryObject(summary), question, passages: hits }
+  return {
+    workspace,
+    knowledgeBase: base,
+    ...contents,
+    ingest: ingestSummaryJson(summary),
+    question,
+    passages: hits,
+  }
 }

@@ -5,12 +5,12 @@ import { reportLines, reportOf } from '../src/cli/command/report.ts'
 import { UsageError } from '../src/cli/errors.ts'
 import { readStatus, type StatusView } from '../src/cli/status/status.ts'
 import { statusFields } from '../src/cli/status/status-fields.ts'
-import { RedrawnBlock } from '../src/cli/terminal/redrawn.ts'
+import { RedrawnBlock } from '../src/cli/terminal/redrawn-block.ts'
 import { wrapLine } from '../src/cli/terminal/wrap.ts'
 import { Unreachable } from '../src/client/unreachable.ts'
 import { WbError } from '../src/contract/errors.ts'
 
-const everyMs = 2_000
+const refreshMs = 2_000
 
 export default class Status extends WbCommand {
   static override summary = 'show the runtime, workspace, jobs and your identity'
@@ -23,13 +23,13 @@ export default class Status extends WbCommand {
     const { flags } = await this.parse(Status)
     if (flags.watch && !this.output.interactive)
       throw new UsageError('--watch needs a terminal as standard output', ['wb status'])
-    const seen = await this.waitFor('looking', this.look())
-    if (flags.watch) return this.watch(seen)
-    this.output.fields(seen.status, statusFields(seen))
-    for (const line of seen.noWorkspace?.next ?? []) this.output.note(`  ${line}`)
+    const view = await this.waitFor('looking', this.readStatus())
+    if (flags.watch) return this.watch(view)
+    this.output.fields(view.status, statusFields(view))
+    for (const line of view.noWorkspace?.next ?? []) this.output.note(`  ${line}`)
   }
 
-  private look(): Promise<StatusView> {
+  private readStatus(): Promise<StatusView> {
     return readStatus(this.session, this.resolveContext)
   }
 
@@ -37,12 +37,12 @@ export default class Status extends WbCommand {
   private async watch(first: StatusView): Promise<void> {
     const { output, signal } = this
     const screen = new RedrawnBlock(this.io.stdout)
-    const ends = output.style.dim('  Ctrl-C to stop')
-    const draw = (lines: readonly string[]) => screen.show([...lines, ends])
+    const footer = output.style.dim('  Ctrl-C to stop')
+    const draw = (lines: readonly string[]) => screen.show([...lines, footer])
     draw(output.fieldLines(statusFields(first)))
-    while (await this.goesOn()) {
+    while (await this.waitForRefresh()) {
       try {
-        draw(output.fieldLines(statusFields(await this.look())))
+        draw(output.fieldLines(statusFields(await this.readStatus())))
       } catch (error) {
         if (signal.aborted) return
         if (!(error instanceof Unreachable || error instanceof WbError)) throw error
@@ -53,8 +53,8 @@ export default class Status extends WbCommand {
   }
 
   /** Waits for the next refresh. Returns false if the user interrupts. */
-  private async goesOn(): Promise<boolean> {
-    await pause(everyMs, this.signal)
+  private async waitForRefresh(): Promise<boolean> {
+    await pause(refreshMs, this.signal)
     return !this.signal.aborted
   }
 }

@@ -48,10 +48,10 @@ export default class Trust extends WbCommand {
     const rows = await listDecidedFolders(this.profile.settingsDir)
     this.output.list(rows, {
       columns: {
-        folder: { of: row => row.folder, as: 'free' },
-        state: { of: row => row.state, tone: row => (row.state === 'changed' ? 'bad' : undefined) },
-        files: { of: row => row.files.join(' '), as: 'free' },
-        since: { of: row => row.decidedAt, as: 'time' },
+        folder: { value: row => row.folder, format: 'flexible' },
+        state: { value: row => row.state, tone: row => (row.state === 'changed' ? 'bad' : undefined) },
+        files: { value: row => row.files.join(' '), format: 'flexible' },
+        since: { value: row => row.decidedAt, format: 'time' },
       },
       empty: ['  no decisions about folders yet', '  wb trust'],
     })

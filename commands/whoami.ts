@@ -6,7 +6,7 @@ import { formatDue } from '../src/cli/terminal/duration.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
-const types: Record<Me['type'], string> = {
+const labelOfType: Record<Me['type'], string> = {
   apiKey: 'API key',
   oidc: 'identity provider',
   bootstrap: 'bootstrap token',
@@ -27,24 +27,26 @@ export default class Whoami extends WbCommand {
     const { interactive } = this.output
     const who = interactive ? terminalColumns : pipeColumns
     const words =
-      me === null ? ['anonymous', 'no credential required'] : [...who(me), ...(await this.ending(me))]
+      me === null
+        ? ['anonymous', 'no credential required']
+        : [...who(me), ...(await this.formatExpiration(me))]
     this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
 
   /** Returns the expiration; empty if it is unknown, or the token is renewed. */
-  private async ending(me: Me): Promise<string[]> {
+  private async formatExpiration(me: Me): Promise<string[]> {
     const tokens = await this.session.tokenStore?.tokens()
     if (tokens?.refreshToken !== undefined) return []
-    const moment = expirationTime(me, undefined)
-    if (!this.output.interactive) return moment ? [moment] : []
-    if (moment === null) return ['never ends']
-    return moment === undefined ? [] : [`ends ${formatDue(Date.parse(moment), this.io.clock.now())}`]
+    const expiresAt = expirationTime(me, undefined)
+    if (!this.output.interactive) return expiresAt ? [expiresAt] : []
+    if (expiresAt === null) return ['never ends']
+    return expiresAt === undefined ? [] : [`ends ${formatDue(Date.parse(expiresAt), this.io.clock.now())}`]
   }
 }
 
 /** Returns the fields for a pipe. */
 function pipeColumns(me: Me): string[] {
-  return [callerName(me), types[me.type], permissionSummary(me)]
+  return [callerName(me), labelOfType[me.type], permissionSummary(me)]
 }
 
 /**
@@ -52,7 +54,8 @@ function pipeColumns(me: Me): string[] {
  * such as `admin`.
  */
 function terminalColumns(me: Me): string[] {
-  const who = me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${types[me.type]}`
+  const who =
+    me.type === 'apiKey' ? `API key ${callerName(me)}` : `${callerName(me)}  ${labelOfType[me.type]}`
   const kind = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
   return [who, `${kind}${permissionSummary(me)}`]
 }

@@ -8,7 +8,7 @@ import {
   resolveLlmServiceId,
 } from '../../src/cli/agents/agent-flags.ts'
 import { samplingFields } from '../../src/cli/agents/sampling-flags.ts'
-import { anAgent } from '../../src/cli/command/choices.ts'
+import { agentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { UsageError } from '../../src/cli/errors.ts'
 import { findTemplate } from '../../src/cli/find/agent.ts'
@@ -37,9 +37,9 @@ export default class AgentsCreate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(AgentsCreate)
     const { workspaceId } = await this.workspaceOrDefault()
-    const wanted = args.name === undefined ? await this.templateOf(flags.template) : flags.template
+    const wanted = args.name === undefined ? await this.chooseTemplate(flags.template) : flags.template
     const template = wanted === undefined ? undefined : await findTemplate(this.resolveContext, wanted)
-    await this.confirmDuplicateName(anAgent, args.name ?? template!.name)
+    await this.confirmDuplicateName(agentChoices, args.name ?? template!.name)
     const body = {
       name: args.name ?? template!.name,
       description: flags.description ?? template?.description,
@@ -52,10 +52,10 @@ export default class AgentsCreate extends WbCommand {
     }
     const made = await this.client.call(agents.create, { params: { workspaceId }, body })
     this.output.made(made, made.agentId, `created agent ${made.name}`)
-    this.output.next(`wb chat ${shellWord(made.name)}`)
+    this.output.suggest(`wb chat ${shellWord(made.name)}`)
   }
 
-  private templateOf(given: string | undefined): Promise<string> {
+  private chooseTemplate(given: string | undefined): Promise<string> {
     if (given === undefined && !this.canAsk)
       throw new UsageError('NAME or --template is missing', ['wb agents templates'])
     return this.flagOrChoice('--template', given, 'Which template?', async () => {

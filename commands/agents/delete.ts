@@ -1,17 +1,17 @@
-import { anAgent } from '../../src/cli/command/choices.ts'
+import { agentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
-import { countItems } from '../../src/cli/terminal/take.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
+import { countItems } from '../../src/cli/terminal/take-first.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 
 export default class AgentsDelete extends WbCommand {
   static override summary = 'delete an agent and its conversations'
   static override examples = ['wb agents delete Maven', 'wb agents delete Maven --yes']
-  static override args = { agent: existingArg(anAgent, 'name or ID') }
+  static override args = { agent: existingArg(agentChoices, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -22,10 +22,13 @@ export default class AgentsDelete extends WbCommand {
     )
     const params = { workspaceId, agentId }
     const items = this.client.items(conversations.list, { params })
-    const held = counted(await this.waitFor('counting conversations', countItems(items)), 'conversation')
+    const held = formatCounted(
+      await this.waitFor('counting conversations', countItems(items)),
+      'conversation',
+    )
     const what = `agent ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(agents.delete, { params })
-    this.output.deleted(agentId, `deleted ${what}`)
+    this.output.reportDeleted(agentId, `deleted ${what}`)
   }
 }

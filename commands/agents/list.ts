@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
+import { lookUpName } from '../../src/cli/fields/tool-name.ts'
 import { lookUpLlmServiceNames } from '../../src/cli/find/names.ts'
-import { lookUpName } from '../../src/cli/shown/tool-name.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsList extends WbCommand {
@@ -13,16 +13,16 @@ export default class AgentsList extends WbCommand {
     const { flags } = await this.parse(AgentsList)
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId } }
-    const { rows, total } = await this.take(this.client.items(agents.list, request), flags.limit)
+    const { rows, total } = await this.takeRows(this.client.items(agents.list, request), flags.limit)
     const answering = this.output.json ? {} : await lookUpLlmServiceNames(this.client, workspaceId, rows)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.agentId, piped: true },
-        name: { of: row => row.name },
-        description: { of: row => row.description, as: 'free' },
-        'knowledge bases': { of: row => row.knowledgeBaseIds.length || 'all' },
-        'LLM service': { of: ({ llmServiceId: id }) => id && (lookUpName(answering, id) ?? id) },
-        updated: { of: row => row.updatedAt, as: 'time' },
+        id: { value: row => row.agentId, pipeOnly: true },
+        name: { value: row => row.name },
+        description: { value: row => row.description, format: 'flexible' },
+        'knowledge bases': { value: row => row.knowledgeBaseIds.length || 'all' },
+        'LLM service': { value: ({ llmServiceId: id }) => id && (lookUpName(answering, id) ?? id) },
+        updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [`no agents in workspace ${name}; create one:`, '  wb agents create --template bobby'],
       total,

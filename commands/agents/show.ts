@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { agentFields } from '../../src/cli/fields/agent.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { lookUpAgentNames } from '../../src/cli/find/names.ts'
-import { agentFields } from '../../src/cli/shown/agent.ts'
 
 export default class AgentsShow extends WbCommand {
   static override summary = 'show an agent and its settings'

@@ -10,9 +10,9 @@ export default class AgentsTemplates extends WbCommand {
     const { items } = await this.client.call(agentTemplates.list, {})
     this.output.list(items, {
       columns: {
-        id: { of: row => row.templateId },
-        name: { of: row => row.name },
-        description: { of: row => row.description, as: 'free' },
+        id: { value: row => row.templateId },
+        name: { value: row => row.name },
+        description: { value: row => row.description, format: 'flexible' },
       },
       empty: ['this runtime has no templates'],
     })

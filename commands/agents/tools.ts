@@ -11,22 +11,22 @@ export default class AgentsTools extends WbCommand {
   async run() {
     await this.parse(AgentsTools)
     const { workspaceId } = await this.workspace()
-    const asked = Promise.all([
+    const requests = Promise.all([
       this.client.call(agents.tools, { params: { workspaceId } }),
       this.output.json ? [] : this.waiting(workspaceId),
     ])
-    const [{ items }, waiting] = await this.waitFor('querying MCP servers', asked)
+    const [{ items }, findPendingReviews] = await this.waitFor('querying MCP servers', requests)
     this.output.list(items, {
       columns: {
-        id: { of: row => row.id, piped: true },
-        name: { of: toolFlagName },
-        description: { of: row => row.description, as: 'free' },
-        source: { of: row => row.source },
-        server: { of: row => row.serverLabel, piped: true },
+        id: { value: row => row.id, pipeOnly: true },
+        name: { value: toolFlagName },
+        description: { value: row => row.description, format: 'flexible' },
+        source: { value: row => row.source },
+        server: { value: row => row.serverLabel, pipeOnly: true },
       },
       empty: ['this runtime has no tools'],
     })
-    for (const line of waiting.flatMap(pendingReviewLines)) this.output.note(line)
+    for (const line of findPendingReviews.flatMap(pendingReviewLines)) this.output.note(line)
   }
 
   private async waiting(workspaceId: string) {

@@ -37,10 +37,10 @@ export default class AgentsUpdate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(AgentsUpdate)
     const { name, description, prompt, llm, kb, tool, rule } = flags
-    const emptied = [flags['no-kb'], flags['no-tool'], flags['no-rule'], flags['no-sampling']]
+    const clearingFlags = [flags['no-kb'], flags['no-tool'], flags['no-rule'], flags['no-sampling']]
     const sampling = flags['no-sampling'] ? noSampling : samplingFields(flags)
     const given = Object.values(samplingFields(flags))
-    this.requireChange([name, description, prompt, llm, kb, tool, rule, ...emptied, ...given])
+    this.requireChange([name, description, prompt, llm, kb, tool, rule, ...clearingFlags, ...given])
     const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolveContext, args.agent))
     const tools = await this.waitFor('looking', resolveToolIds(this.resolveContext, workspaceId, tool))
     const body = {
@@ -58,6 +58,6 @@ export default class AgentsUpdate extends WbCommand {
     }
     const changed = await this.client.call(agents.update, { params: { workspaceId, agentId }, body })
     this.output.made(changed, agentId, `updated agent ${changed.name}`)
-    if (llm !== undefined) this.output.next(`wb chat ${shellWord(changed.name)}`)
+    if (llm !== undefined) this.output.suggest(`wb chat ${shellWord(changed.name)}`)
   }
 }

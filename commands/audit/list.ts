@@ -1,7 +1,7 @@
 import { auditFlags, auditQuery } from '../../src/cli/access/audit-flags.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { auditColumns } from '../../src/cli/shown/audit.ts'
+import { auditColumns } from '../../src/cli/fields/audit.ts'
 import { audit } from '../../src/contract/audit.ts'
 
 export default class AuditList extends WbCommand {
@@ -15,7 +15,7 @@ export default class AuditList extends WbCommand {
     const items = flags.all
       ? this.client.items(audit.listAll, { query })
       : this.client.items(audit.list, { params: await this.params(), query })
-    const { rows, total } = await this.take(items, flags.limit)
+    const { rows, total } = await this.takeRows(items, flags.limit)
     this.output.list(rows, {
       columns: auditColumns(flags.all),
       empty: [flags.since || flags.action ? 'no matching records' : 'no records yet'],

@@ -17,9 +17,9 @@ export default class AuthStatus extends WbCommand {
     const me = caller.kind === 'known' ? caller.me : null
     const status = {
       profile,
-      chosen: session.credential,
+      selection: session.credential,
       me,
-      reach: me ? await describeWorkspaces(this.client, me) : undefined,
+      accessibleWorkspaces: me ? await describeWorkspaces(this.client, me) : undefined,
       tokens: await session.tokenStore?.tokens(),
     }
     output.fields(authStatusJson(status), authStatusFields(status))

@@ -15,12 +15,12 @@ export default class ConfigShow extends WbCommand {
     const { found, described, warnings } = await readConfig(this.profile, this.io)
     this.output.list(described, {
       columns: {
-        key: { of: row => row.key },
+        key: { value: row => row.key },
         value: {
-          of: row => (typeof row.value === 'string' ? row.value : JSON.stringify(row.value)),
-          as: 'free',
+          value: row => (typeof row.value === 'string' ? row.value : JSON.stringify(row.value)),
+          format: 'flexible',
         },
-        from: { of: row => row.source },
+        from: { value: row => row.source },
       },
       empty: [],
     })

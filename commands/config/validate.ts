@@ -4,7 +4,7 @@ import { untrustedConfigNotes } from '../../src/cli/connection/resolve-runtime.t
 import { validateConfig } from '../../src/cli/doctor/validate-config.ts'
 import { CommandFailed } from '../../src/cli/errors.ts'
 import { locateConfig } from '../../src/cli/local.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
 
 export default class ConfigValidate extends WbCommand {
   static override summary = 'check the configuration and list its errors'
@@ -25,8 +25,8 @@ export default class ConfigValidate extends WbCommand {
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
     for (const line of untrustedConfigNotes(found)) this.output.note(line)
     const name = found.path ?? 'the defaults'
-    if (problems.length > 0) throw new CommandFailed(`${name}: ${counted(problems.length, 'problem')}`)
-    const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'warning')}` : 'no problems'
-    this.output.note(`  ✓ ${name}: ${beside}`)
+    if (problems.length > 0) throw new CommandFailed(`${name}: ${formatCounted(problems.length, 'problem')}`)
+    const result = warnings.length > 0 ? `valid, ${formatCounted(warnings.length, 'warning')}` : 'no problems'
+    this.output.note(`  ✓ ${name}: ${result}`)
   }
 }

@@ -1,10 +1,10 @@
-import { aConversation } from '../../src/cli/command/choices.ts'
+import { conversationChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { conversationName, findConversation } from '../../src/cli/find/conversation.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
-import { countItems } from '../../src/cli/terminal/take.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
+import { countItems } from '../../src/cli/terminal/take-first.ts'
 import { conversations, messages } from '../../src/contract/conversations.ts'
 
 export default class ConversationsDelete extends WbCommand {
@@ -13,7 +13,7 @@ export default class ConversationsDelete extends WbCommand {
     'wb conversations delete "Refund window"',
     'wb conversations delete "Refund window" --yes',
   ]
-  static override args = { conversation: existingArg(aConversation, 'title or ID') }
+  static override args = { conversation: existingArg(conversationChoices, 'title or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -23,11 +23,11 @@ export default class ConversationsDelete extends WbCommand {
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const items = this.client.items(messages.list, { params })
-    const held = counted(await this.waitFor('counting messages', countItems(items)), 'message')
+    const held = formatCounted(await this.waitFor('counting messages', countItems(items)), 'message')
     const name = conversationName(conversation)
     const what = `conversation ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(conversations.delete, { params })
-    this.output.deleted(conversationId, `deleted ${what}`)
+    this.output.reportDeleted(conversationId, `deleted ${what}`)
   }
 }

@@ -32,8 +32,8 @@ export default class ConversationsExport extends WbCommand {
     const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const said = this.client.items(messages.list, { params })
-    const { rows } = await this.take(said, Infinity)
+    const items = this.client.items(messages.list, { params })
+    const { rows } = await this.takeRows(items, Infinity)
     const query = { limit: limits.attachmentsPerConversation }
     const { items: attached } = await this.client.call(attachments.list, { params, query })
     const whole = { ...conversation, attachments: attached, messages: rows }

@@ -34,17 +34,17 @@ export default class ConversationsList extends WbCommand {
             params: { workspaceId, agentId: (await findAgent(this.resolveContext, flags.agent)).agentId },
             query,
           })
-    const { rows, total } = await this.take(items, flags.limit)
+    const { rows, total } = await this.takeRows(items, flags.limit)
     const known = await this.waitFor('reading', listAgents(this.resolveContext, workspaceId))
     const agentNames = new Map(known.map(agent => [agent.agentId, agent.name]))
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.conversationId },
-        title: { of: row => row.title, as: 'free' },
-        agent: { of: row => agentNames.get(row.agentId) ?? row.agentId },
+        id: { value: row => row.conversationId },
+        title: { value: row => row.title, format: 'flexible' },
+        agent: { value: row => agentNames.get(row.agentId) ?? row.agentId },
         ...(sort === 'activity'
-          ? { active: { of: row => row.lastActivityAt, as: 'time' } }
-          : { begun: { of: row => row.createdAt, as: 'time' } }),
+          ? { active: { value: row => row.lastActivityAt, format: 'time' } }
+          : { begun: { value: row => row.createdAt, format: 'time' } }),
       },
       empty: [
         `no conversations${search === undefined ? '' : ` with ${search}`} in workspace ${name}`,

@@ -2,10 +2,10 @@ import * as Args from '@oclif/core/args'
 import { imageLines } from '../../src/cli/chat/images.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
+import { conversationFields } from '../../src/cli/fields/agent.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { findConversation } from '../../src/cli/find/conversation.ts'
 import { lookUpBaseNames } from '../../src/cli/find/names.ts'
-import { conversationFields } from '../../src/cli/shown/agent.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 import { wrapLine } from '../../src/cli/terminal/wrap.ts'
 import { attachments } from '../../src/contract/attachments.ts'
@@ -31,8 +31,8 @@ export default class ConversationsShow extends WbCommand {
     const conversation = await this.waitFor('looking', findConversation(resolveContext, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
-    const said = this.client.items(messages.list, { params })
-    const { rows, total } = await this.take(said, flags.limit)
+    const items = this.client.items(messages.list, { params })
+    const { rows, total } = await this.takeRows(items, flags.limit)
     const query = { limit: limits.attachmentsPerConversation }
     const attached = (await this.waitFor('looking', this.client.call(attachments.list, { params, query })))
       .items
@@ -40,18 +40,18 @@ export default class ConversationsShow extends WbCommand {
     const { name } = await this.waitFor('looking', findAgent(resolveContext, agentId))
     const bases = await lookUpBaseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
     output.fields(conversation, conversationFields(conversation, name, bases, attached))
-    for (const message of rows) this.tell(message, name)
+    for (const message of rows) this.printMessage(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }
 
   /** Prints a message: wrapped in a terminal, on one line in a pipe. */
-  private tell(message: Message, agent: string): void {
+  private printMessage(message: Message, agent: string): void {
     const { output } = this
     if (!output.interactive) {
       output.row(message, {
-        time: { of: row => row.messageTs },
-        role: { of: row => row.role },
-        content: { of: row => [row.content, ...imageLines(row)].filter(Boolean).join(' ') || null },
+        time: { value: row => row.messageTs },
+        role: { value: row => row.role },
+        content: { value: row => [row.content, ...imageLines(row)].filter(Boolean).join(' ') || null },
       })
       return
     }

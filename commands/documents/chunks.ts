@@ -1,11 +1,11 @@
-import { aDocument } from '../../src/cli/command/choices.ts'
+import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { readDocumentChunks, startingAtChunk } from '../../src/cli/documents/chunks.ts'
+import { documentName } from '../../src/cli/fields/resources.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
-import { findCited } from '../../src/cli/passages/last-search.ts'
-import { documentName } from '../../src/cli/shown/resources.ts'
+import { findCitedDocument } from '../../src/cli/passages/last-search.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 import { wrapLine } from '../../src/cli/terminal/wrap.ts'
 
@@ -17,7 +17,7 @@ export default class DocumentsChunks extends WbCommand {
     'With the number of a passage from the last search, the list starts at that passage. Otherwise it contains all chunks.'
   static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
-    document: existingArg(aDocument, 'ID, file name, source ID, or [n] of the last search'),
+    document: existingArg(documentChoices, 'ID, file name, source ID, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, limit: limitFlag }
 
@@ -25,10 +25,10 @@ export default class DocumentsChunks extends WbCommand {
     const { args, flags } = await this.parse(DocumentsChunks)
     const { document, passage } = await this.waitFor(
       'looking',
-      findCited(this.resolveContext, args.document, flags.kb),
+      findCitedDocument(this.resolveContext, args.document, flags.kb),
     )
     const chunks = readDocumentChunks(this.client, document)
-    const { rows, total } = await this.take(
+    const { rows, total } = await this.takeRows(
       passage ? startingAtChunk(chunks, passage.chunkIndex) : chunks,
       flags.limit,
     )
@@ -43,11 +43,11 @@ export default class DocumentsChunks extends WbCommand {
         output.result('')
       }
       if (total) output.note(`  ${rows.length} of ${total}`)
-      if (passage && rows[0]!.chunkIndex) output.next(`wb documents chunks ${document.documentId}`)
+      if (passage && rows[0]!.chunkIndex) output.suggest(`wb documents chunks ${document.documentId}`)
       return
     }
     output.list(rows, {
-      columns: { id: { of: row => row.id }, text: { of: row => row.text, as: 'free' } },
+      columns: { id: { value: row => row.id }, text: { value: row => row.text, format: 'flexible' } },
       empty: [`${documentName(document)} has no chunks (status ${document.status})`],
       total,
     })

@@ -1,13 +1,13 @@
-import { aDocument } from '../../src/cli/command/choices.ts'
+import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { deleteDocuments } from '../../src/cli/documents/delete-documents.ts'
 import { CommandFailed } from '../../src/cli/errors.ts'
+import { documentName } from '../../src/cli/fields/resources.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
-import { findToDelete } from '../../src/cli/passages/last-search.ts'
-import { documentName } from '../../src/cli/shown/resources.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
+import { findDocumentToDelete } from '../../src/cli/passages/last-search.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { type Document, documents } from '../../src/contract/documents.ts'
 
@@ -20,7 +20,7 @@ export default class DocumentsDelete extends WbCommand {
   static override usage = 'documents delete DOCUMENT…'
   static override strict = false
   static override args = {
-    document: existingArg(aDocument, 'ID, file name or source ID; can be repeated'),
+    document: existingArg(documentChoices, 'ID, file name or source ID; can be repeated'),
   }
   static override flags = { kb: kbFlag, yes: yesFlag }
 
@@ -28,7 +28,7 @@ export default class DocumentsDelete extends WbCommand {
     const { flags, argv } = await this.parse(DocumentsDelete)
     const found: Document[] = []
     for (const wanted of new Set(argv as string[]))
-      found.push(await this.waitFor('looking', findToDelete(this.resolveContext, wanted, flags.kb)))
+      found.push(await this.waitFor('looking', findDocumentToDelete(this.resolveContext, wanted, flags.kb)))
     if (found.length === 1) await this.deleteOne(found[0]!, flags.yes)
     else await this.deleteAll(found, flags.yes)
   }
@@ -36,20 +36,20 @@ export default class DocumentsDelete extends WbCommand {
   private async deleteOne(document: Document, yes: boolean) {
     const { workspaceId, knowledgeBaseId, documentId } = document
     const name = plainLine(documentName(document))
-    const what = `document ${name} with ${counted(document.chunkTotal ?? 0, 'chunk')}`
+    const what = `document ${name} with ${formatCounted(document.chunkTotal ?? 0, 'chunk')}`
     await this.confirmDeletion(what, name, yes)
     await this.client.call(documents.delete, { params: { workspaceId, knowledgeBaseId, documentId } })
-    this.output.deleted(documentId, `deleted ${what}`)
+    this.output.reportDeleted(documentId, `deleted ${what}`)
   }
 
   private async deleteAll(found: readonly Document[], yes: boolean) {
     const chunks = found.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
-    const total = counted(found.length, 'document')
+    const total = formatCounted(found.length, 'document')
     if (!yes) for (const document of found) this.output.note(`  ${plainLine(documentName(document))}`)
-    await this.confirmDeletion(`${total} with ${counted(chunks, 'chunk')}`, String(found.length), yes)
+    await this.confirmDeletion(`${total} with ${formatCounted(chunks, 'chunk')}`, String(found.length), yes)
     const outcome = await this.waitFor('deleting', deleteDocuments(this.client, found))
     if (this.output.json) this.output.value(outcome)
-    else this.output.note(`  ✓ deleted ${counted(outcome.deleted.length, 'document')}`)
+    else this.output.note(`  ✓ deleted ${formatCounted(outcome.deleted.length, 'document')}`)
     if (outcome.failed.length === 0) return
     const lines = outcome.failed.map(({ documentId, code, message }) => `${documentId}  ${message} (${code})`)
     throw new CommandFailed(`${outcome.failed.length} of ${total} were not deleted`, lines)

@@ -2,8 +2,8 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { documentTitle } from '../../src/cli/shown/resources.ts'
-import { statusTone } from '../../src/cli/shown/status-tone.ts'
+import { documentTitle } from '../../src/cli/fields/resources.ts'
+import { statusTone } from '../../src/cli/fields/status-tone.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsList extends WbCommand {
@@ -21,15 +21,15 @@ export default class DocumentsList extends WbCommand {
     const { args, flags } = await this.parse(DocumentsList)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb ?? flags.kb)
     const request = { params: { workspaceId, knowledgeBaseId } }
-    const { rows, total } = await this.take(this.client.items(documents.list, request), flags.limit)
+    const { rows, total } = await this.takeRows(this.client.items(documents.list, request), flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.documentId, piped: true },
-        title: { of: documentTitle, as: 'free' },
-        file: { of: row => row.sourceFilename ?? row.sourceDocId ?? row.documentId, as: 'free' },
-        status: { of: row => row.status, tone: row => statusTone(row.status) },
-        chunks: { of: row => row.chunkTotal, as: 'count' },
-        updated: { of: row => row.updatedAt, as: 'time' },
+        id: { value: row => row.documentId, pipeOnly: true },
+        title: { value: documentTitle, format: 'flexible' },
+        file: { value: row => row.sourceFilename ?? row.sourceDocId ?? row.documentId, format: 'flexible' },
+        status: { value: row => row.status, tone: row => statusTone(row.status) },
+        chunks: { value: row => row.chunkTotal, format: 'count' },
+        updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [`no documents in ${name} yet; ingest some:`, `  wb kb ingest ${name} ./my-folder`],
       total,

@@ -1,11 +1,11 @@
 import * as Flags from '@oclif/core/flags'
-import { aDocument } from '../../src/cli/command/choices.ts'
+import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { readShownDocument, shownDocumentJson } from '../../src/cli/documents/shown-document.ts'
+import { documentViewJson, readDocumentView } from '../../src/cli/documents/document-view.ts'
+import { documentFields, documentName } from '../../src/cli/fields/resources.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
-import { type CitedDocument, findCited } from '../../src/cli/passages/last-search.ts'
-import { documentFields, documentName } from '../../src/cli/shown/resources.ts'
+import { type CitedDocument, findCitedDocument } from '../../src/cli/passages/last-search.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 
 export default class DocumentsShow extends WbCommand {
@@ -18,17 +18,20 @@ export default class DocumentsShow extends WbCommand {
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
-    document: existingArg(aDocument, 'ID, file name, source ID, or [n] of the last search'),
+    document: existingArg(documentChoices, 'ID, file name, source ID, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, full: Flags.boolean({ summary: 'show the whole text' }) }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsShow)
     const { output, client } = this
-    const found = await this.waitFor('looking', findCited(this.resolveContext, args.document, flags.kb))
-    const shown = await this.waitFor('reading', readShownDocument(client, found, flags.full))
+    const found = await this.waitFor(
+      'looking',
+      findCitedDocument(this.resolveContext, args.document, flags.kb),
+    )
+    const shown = await this.waitFor('reading', readDocumentView(client, found, flags.full))
     const { part, text } = shown
-    if (output.json) output.value(shownDocumentJson(shown))
+    if (output.json) output.value(documentViewJson(shown))
     else if (!part) this.fields(found)
     else if (text === '')
       output.note(`  ${documentName(found.document)} has no text (status ${found.document.status})`)
@@ -42,6 +45,6 @@ export default class DocumentsShow extends WbCommand {
     if (passage)
       this.output.warn('  the chunk of this passage was deleted or cannot be listed; showing its document')
     this.output.fields(document, documentFields(document))
-    this.output.next(`wb documents show ${document.documentId} --full`)
+    this.output.suggest(`wb documents show ${document.documentId} --full`)
   }
 }

@@ -1,10 +1,10 @@
 import * as Flags from '@oclif/core/flags'
-import { aDocument } from '../../src/cli/command/choices.ts'
+import { documentChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { keyValues } from '../../src/cli/command/flags.ts'
+import { parseKeyValues } from '../../src/cli/command/flags.ts'
+import { documentName } from '../../src/cli/fields/resources.ts'
 import { findDocument, kbFlag } from '../../src/cli/find/document.ts'
-import { documentName } from '../../src/cli/shown/resources.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
@@ -18,7 +18,7 @@ export default class DocumentsUpdate extends WbCommand {
     'wb documents update guide/keys.md --visible-to "*"',
   ]
   static override args = {
-    document: existingArg(aDocument, 'ID, file name or source ID'),
+    document: existingArg(documentChoices, 'ID, file name or source ID'),
   }
   static override flags = {
     kb: kbFlag,
@@ -45,7 +45,7 @@ export default class DocumentsUpdate extends WbCommand {
     const { args, flags } = await this.parse(DocumentsUpdate)
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
     this.requireChange([flags.set, flags.unset, visibleTo])
-    const given = keyValues(flags.set ?? [], '--set')
+    const given = parseKeyValues(flags.set ?? [], '--set')
     const before = await this.waitFor('looking', findDocument(this.resolveContext, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = before
     const fields = Object.entries({ ...before.metadata, ...given })

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { shellWord } from '../../src/base/shell-word.ts'
-import { aFilter } from '../../src/cli/command/choices.ts'
+import { filterChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
-import { conditionFlags, parseCondition } from '../../src/cli/passages/condition.ts'
+import { conditionFlags, parseCondition } from '../../src/cli/passages/parse-condition.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersCreate extends WbCommand {
@@ -24,7 +24,7 @@ export default class FiltersCreate extends WbCommand {
     const { args, flags } = await this.parse(FiltersCreate)
     const { name } = args
     const { workspaceId, knowledgeBaseId, name: base } = await this.knowledgeBase(flags.kb)
-    await this.confirmDuplicateName(aFilter, name, { kb: knowledgeBaseId })
+    await this.confirmDuplicateName(filterChoices, name, { kb: knowledgeBaseId })
     const asked = async () =>
       parseCondition({
         filter: await this.flagOrPrompt('--filter or --where', undefined, 'Condition, as JSON'),
@@ -32,6 +32,6 @@ export default class FiltersCreate extends WbCommand {
     const body = { name, description: flags.description, filter: parseCondition(flags) ?? (await asked())! }
     const made = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.made(made, made.knowledgeFilterId, `saved filter ${name} of ${base}`)
-    this.output.next(`wb kb search ${base} "…" --saved ${shellWord(name)}`)
+    this.output.suggest(`wb kb search ${base} "…" --saved ${shellWord(name)}`)
   }
 }

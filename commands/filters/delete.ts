@@ -1,4 +1,4 @@
-import { aFilter } from '../../src/cli/command/choices.ts'
+import { filterChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
@@ -12,7 +12,7 @@ export default class FiltersDelete extends WbCommand {
     'wb filters delete english --kb handbook',
     'wb filters delete english --kb handbook --yes',
   ]
-  static override args = { filter: existingArg(aFilter, 'name or ID') }
+  static override args = { filter: existingArg(filterChoices, 'name or ID') }
   static override flags = { kb: baseFlag, yes: yesFlag }
 
   async run() {
@@ -26,6 +26,6 @@ export default class FiltersDelete extends WbCommand {
     const what = `filter ${plainLine(name)} of ${base.name}`
     await this.confirmDeletion(what, plainLine(name), flags.yes)
     await this.client.call(filters.delete, { params: { workspaceId, knowledgeBaseId, knowledgeFilterId } })
-    this.output.deleted(knowledgeFilterId, `deleted ${what}`)
+    this.output.reportDeleted(knowledgeFilterId, `deleted ${what}`)
   }
 }

@@ -16,14 +16,14 @@ export default class FiltersList extends WbCommand {
     const { args, flags } = await this.parse(FiltersList)
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb ?? flags.kb)
     const request = { params: { workspaceId, knowledgeBaseId } }
-    const { rows, total } = await this.take(this.client.items(filters.list, request), flags.limit)
+    const { rows, total } = await this.takeRows(this.client.items(filters.list, request), flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.knowledgeFilterId, piped: true },
-        name: { of: row => row.name },
-        filter: { of: row => JSON.stringify(row.filter), as: 'free' },
-        description: { of: row => row.description, as: 'free' },
-        updated: { of: row => row.updatedAt, as: 'time' },
+        id: { value: row => row.knowledgeFilterId, pipeOnly: true },
+        name: { value: row => row.name },
+        filter: { value: row => JSON.stringify(row.filter), format: 'flexible' },
+        description: { value: row => row.description, format: 'flexible' },
+        updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [
         `no saved filters in ${name} yet; create one:`,

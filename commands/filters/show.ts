@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { filterFields } from '../../src/cli/fields/resources.ts'
 import { baseFlag, filterArg, findFilter } from '../../src/cli/find/filter.ts'
-import { filterFields } from '../../src/cli/shown/resources.ts'
 
 export default class FiltersShow extends WbCommand {
   static override summary = 'show a saved filter'

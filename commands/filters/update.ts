@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag, filterArg, findFilter } from '../../src/cli/find/filter.ts'
-import { conditionFlags, parseCondition } from '../../src/cli/passages/condition.ts'
+import { conditionFlags, parseCondition } from '../../src/cli/passages/parse-condition.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersUpdate extends WbCommand {

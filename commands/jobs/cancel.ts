@@ -1,4 +1,4 @@
-import { anUnfinishedJob } from '../../src/cli/command/choices.ts'
+import { unfinishedJobChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findJob } from '../../src/cli/find/job.ts'
@@ -12,7 +12,7 @@ export default class JobsCancel extends WbCommand {
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1)',
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1) --json',
   ]
-  static override args = { job: existingArg(anUnfinishedJob, 'ID of the job') }
+  static override args = { job: existingArg(unfinishedJobChoices, 'ID of the job') }
 
   async run() {
     const { args } = await this.parse(JobsCancel)

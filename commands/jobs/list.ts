@@ -1,8 +1,8 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
+import { statusTone } from '../../src/cli/fields/status-tone.ts'
 import { progressOf } from '../../src/cli/find/job.ts'
 import { lookUpJobNames } from '../../src/cli/jobs/job-names.ts'
-import { statusTone } from '../../src/cli/shown/status-tone.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
 export default class JobsList extends WbCommand {
@@ -14,19 +14,19 @@ export default class JobsList extends WbCommand {
     const { flags } = await this.parse(JobsList)
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId } }
-    const { rows, total } = await this.take(this.client.items(jobs.list, request), flags.limit)
+    const { rows, total } = await this.takeRows(this.client.items(jobs.list, request), flags.limit)
     if (this.output.json) return this.output.value(rows)
     const places = await this.waitFor('reading', lookUpJobNames(this.client, rows))
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.jobId },
-        status: { of: row => row.status, tone: row => statusTone(row.status) },
-        chunks: { of: progressOf },
-        error: { of: row => row.errorMessage, as: 'free' },
-        'document id': { of: row => row.documentId, piped: true },
-        updated: { of: row => row.updatedAt, as: 'time' },
-        document: { of: row => places.of(row).document, as: 'free' },
-        'knowledge base': { of: row => places.of(row).base },
+        id: { value: row => row.jobId },
+        status: { value: row => row.status, tone: row => statusTone(row.status) },
+        chunks: { value: progressOf },
+        error: { value: row => row.errorMessage, format: 'flexible' },
+        'document id': { value: row => row.documentId, pipeOnly: true },
+        updated: { value: row => row.updatedAt, format: 'time' },
+        document: { value: row => places.of(row).document, format: 'flexible' },
+        'knowledge base': { value: row => places.of(row).base },
       },
       empty: [`no jobs in ${name} yet; start one:`, '  wb kb ingest handbook ./my-folder --async'],
       total,

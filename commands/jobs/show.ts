@@ -13,6 +13,6 @@ export default class JobsShow extends WbCommand {
     if (this.output.json) return this.output.value(job)
     const places = await lookUpJobNames(this.client, [job])
     this.output.fields(job, jobFields(job, places.of(job)))
-    if (job.status === 'running') this.output.next(`wb jobs watch ${job.jobId}`)
+    if (job.status === 'running') this.output.suggest(`wb jobs watch ${job.jobId}`)
   }
 }

@@ -12,16 +12,16 @@ export default class KbAdoptable extends WbCommand {
     const free = items.find(({ attached }) => !attached)
     this.output.list(items, {
       columns: {
-        name: { of: row => row.name },
-        dimensions: { of: row => row.vectorDimension, as: 'count' },
-        metric: { of: row => row.vectorSimilarity },
+        name: { value: row => row.name },
+        dimensions: { value: row => row.vectorDimension, format: 'count' },
+        metric: { value: row => row.vectorSimilarity },
         embedder: {
-          of: ({ vectorService: made }) => made && `${made.provider} ${made.modelName}`,
-          as: 'free',
+          value: ({ vectorService: made }) => made && `${made.provider} ${made.modelName}`,
+          format: 'flexible',
         },
-        words: { of: row => (row.lexicalEnabled ? 'yes' : 'no') },
-        rerank: { of: row => (row.rerankEnabled ? 'yes' : 'no') },
-        'in use': { of: row => (row.attached ? 'yes' : 'no') },
+        words: { value: row => (row.lexicalEnabled ? 'yes' : 'no') },
+        rerank: { value: row => (row.rerankEnabled ? 'yes' : 'no') },
+        'in use': { value: row => (row.attached ? 'yes' : 'no') },
       },
       empty: [
         `no collections in workspace ${name}; a new knowledge base creates its own:`,

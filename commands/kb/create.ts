@@ -40,6 +40,6 @@ export default class KbCreate extends WbCommand {
     }
     const made = await this.client.call(kb.create, { params: { workspaceId }, body })
     this.output.made(made, made.knowledgeBaseId, `created knowledge base ${made.name}`)
-    this.output.next(`wb kb ingest ${made.name} ./my-folder`)
+    this.output.suggest(`wb kb ingest ${made.name} ./my-folder`)
   }
 }

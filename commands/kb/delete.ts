@@ -1,16 +1,16 @@
-import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
+import { knowledgeBaseChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
-import { countItems } from '../../src/cli/terminal/take.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
+import { countItems } from '../../src/cli/terminal/take-first.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 export default class KbDelete extends WbCommand {
   static override summary = 'delete a knowledge base and its documents'
   static override examples = ['wb kb delete handbook', 'wb kb delete handbook --yes']
-  static override args = { name: existingArg(aKnowledgeBase, 'name or ID') }
+  static override args = { name: existingArg(knowledgeBaseChoices, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -18,10 +18,10 @@ export default class KbDelete extends WbCommand {
     const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.name)
     const params = { workspaceId, knowledgeBaseId }
     const items = this.client.items(documents.list, { params })
-    const held = counted(await this.waitFor('counting documents', countItems(items)), 'document')
+    const held = formatCounted(await this.waitFor('counting documents', countItems(items)), 'document')
     const what = `knowledge base ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(kb.delete, { params }))
-    this.output.deleted(knowledgeBaseId, `deleted ${what}`)
+    this.output.reportDeleted(knowledgeBaseId, `deleted ${what}`)
   }
 }

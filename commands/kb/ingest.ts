@@ -1,4 +1,4 @@
-import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
+import { knowledgeBaseChoices } from '../../src/cli/command/choices.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { IngestCommand, ingestFlags, pathArg } from '../../src/cli/ingest/ingest-command.ts'
 
@@ -16,7 +16,7 @@ export default class KbIngest extends IngestCommand {
   static override strict = false
   static override args = {
     name: {
-      ...existingArg(aKnowledgeBase, 'knowledge base, by name or ID', { mayBeNew: true }),
+      ...existingArg(knowledgeBaseChoices, 'knowledge base, by name or ID', { mayBeNew: true }),
       ignoreStdin: true,
     },
     path: pathArg,

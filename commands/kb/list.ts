@@ -11,14 +11,14 @@ export default class KbList extends WbCommand {
     const { flags } = await this.parse(KbList)
     const { workspaceId, name } = await this.workspace()
     const items = this.client.items(kb.list, { params: { workspaceId } })
-    const { rows, total } = await this.take(items, flags.limit)
+    const { rows, total } = await this.takeRows(items, flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.knowledgeBaseId, piped: true },
-        name: { of: row => row.name },
-        description: { of: row => row.description, as: 'free' },
-        status: { of: row => row.status },
-        updated: { of: row => row.updatedAt, as: 'time' },
+        id: { value: row => row.knowledgeBaseId, pipeOnly: true },
+        name: { value: row => row.name },
+        description: { value: row => row.description, format: 'flexible' },
+        status: { value: row => row.status },
+        updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [`no knowledge bases in workspace ${name} yet; create one:`, '  wb kb create handbook'],
       total,

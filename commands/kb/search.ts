@@ -30,14 +30,14 @@ export default class KbSearch extends SearchCommand {
     requireClearQuestion(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
     const named = args.question === undefined ? undefined : args.kb
-    await this.answer(question, await this.place(named, flags), flags)
+    await this.answer(question, await this.resolveScope(named, flags), flags)
   }
 
   /**
    * Returns the scope of the search. Does not offer all knowledge bases with a saved filter, which belongs
    * to one of them.
    */
-  private async place(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
+  private async resolveScope(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
     if (all) return workspaceScope(this.client, await this.workspace())
     return saved === undefined ? knowledgeBaseOrAll(this.resolveContext, named) : this.knowledgeBase(named)
   }

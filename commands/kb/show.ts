@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { knowledgeBaseFields } from '../../src/cli/shown/resources.ts'
-import { count } from '../../src/cli/terminal/output.ts'
-import { countItems } from '../../src/cli/terminal/take.ts'
+import { knowledgeBaseFields } from '../../src/cli/fields/resources.ts'
+import { formatCount } from '../../src/cli/terminal/output.ts'
+import { countItems } from '../../src/cli/terminal/take-first.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
@@ -18,7 +18,7 @@ export default class KbShow extends WbCommand {
     const base = await this.client.call(kb.show, { params })
     if (this.output.json) return this.output.value(base)
     const items = this.client.items(documents.list, { params })
-    const held = count(await this.waitFor('counting documents', countItems(items)))
+    const held = formatCount(await this.waitFor('counting documents', countItems(items)))
     this.output.fields(base, { ...knowledgeBaseFields(base), documents: held })
   }
 }

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { keyColumns } from '../../src/cli/shown/key.ts'
+import { keyColumns } from '../../src/cli/fields/key.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 
 export default class KeysList extends WbCommand {
@@ -14,7 +14,7 @@ export default class KeysList extends WbCommand {
     const items = this.client.items(apiKeys.list, {
       params: { workspaceId },
     })
-    const { rows, total } = await this.take(items, flags.limit)
+    const { rows, total } = await this.takeRows(items, flags.limit)
     this.output.list(rows, {
       columns: keyColumns(rows, this.io.clock.now()),
       empty: [`no keys in workspace ${name} yet; create one:`, '  wb keys create ci --role viewer'],

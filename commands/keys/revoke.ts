@@ -1,9 +1,9 @@
-import { aKeyInUse } from '../../src/cli/command/choices.ts'
+import { unrevokedKeyChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
+import { isReplaced, keyState } from '../../src/cli/fields/key.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
-import { isReplaced, keyState } from '../../src/cli/shown/key.ts'
 import { formatAgo, formatLifetime } from '../../src/cli/terminal/duration.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { collect } from '../../src/client/client.ts'
@@ -13,7 +13,7 @@ export default class KeysRevoke extends WbCommand {
   static override summary = 'revoke an API key'
   static override examples = ['wb keys revoke ci', 'wb keys revoke ci --yes']
   static override args = {
-    key: existingArg(aKeyInUse, 'label, prefix or ID'),
+    key: existingArg(unrevokedKeyChoices, 'label, prefix or ID'),
   }
   static override flags = { yes: yesFlag }
 
@@ -22,7 +22,7 @@ export default class KeysRevoke extends WbCommand {
     const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
     const key = await findKeyInUse(this.resolveContext, workspace, args.key, {
-      spoken: this.commandName,
+      commandName: this.commandName,
       nowMs,
     })
     const { workspaceId, keyId, prefix, lastUsedAt } = key
@@ -37,11 +37,11 @@ export default class KeysRevoke extends WbCommand {
     await this.client.call(apiKeys.revoke, { params: { workspaceId, keyId } })
     if (this.output.json) this.output.value({ revoked: keyId })
     else this.output.note(`  ✓ revoked key ${label} (${prefix}) ${of}`)
-    await this.tellOfPredecessors(key)
+    await this.warnOfPredecessors(key)
   }
 
   /** Warns of earlier keys that were rotated but still work. */
-  private async tellOfPredecessors(key: ApiKey) {
+  private async warnOfPredecessors(key: ApiKey) {
     const call = { params: { workspaceId: key.workspaceId } }
     const nowMs = this.io.clock.now()
     for (const older of await collect(this.client.items(apiKeys.list, call)))

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { aKeyInUse } from '../../src/cli/command/choices.ts'
+import { unrevokedKeyChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { findKeyInUse } from '../../src/cli/find/key.ts'
@@ -14,7 +14,7 @@ export default class KeysRotate extends WbCommand {
   static override summary = 'rotate an API key'
   static override examples = ['wb keys rotate ci', 'wb keys rotate deploy --grace 0 --write deploy.key']
   static override args = {
-    key: existingArg(aKeyInUse, 'label, prefix or ID'),
+    key: existingArg(unrevokedKeyChoices, 'label, prefix or ID'),
   }
   static override flags = {
     grace: Flags.string({ summary: 'grace period of the old token; 0 ends it now [24h]' }),
@@ -29,7 +29,7 @@ export default class KeysRotate extends WbCommand {
         : parseDurationSeconds('--grace', flags.grace, limits.keyGraceSeconds)
     const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
-    const naming = { spoken: this.commandName, nowMs: this.io.clock.now() }
+    const naming = { commandName: this.commandName, nowMs: this.io.clock.now() }
     const { workspaceId, keyId } = await findKeyInUse(this.resolveContext, workspace, args.key, naming)
     const ways = await this.session.authMethods()
     const minted = await this.client.call(apiKeys.rotate, {
@@ -40,12 +40,15 @@ export default class KeysRotate extends WbCommand {
     const nowMs = this.io.clock.now()
     const about = { workspace: workspace.name, target, url: this.profile.url, ways, nowMs }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
-    this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous, nowMs)}`)
+    this.output.note(`    before   ${minted.previous.prefix} ${describeEnd(minted.previous, nowMs)}`)
   }
 }
 
 /** Describes when the old token ends. */
-function ending({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, nowMs: number): string {
+function describeEnd(
+  { revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>,
+  nowMs: number,
+): string {
   if (revokedAt !== null) return 'has ended'
   const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= nowMs
   return hasEnded

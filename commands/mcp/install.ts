@@ -7,8 +7,8 @@ import { allowances } from '../../src/cli/mcp/allowances.ts'
 import {
   type ClientName,
   type ConfigurationChange,
+  clientConfiguration,
   clientNames,
-  configuration,
   planChange,
   printConfiguration,
   serverEntry,
@@ -55,7 +55,7 @@ export default class McpInstall extends WbCommand {
     const change = client && planChange(client, servers, this.io.env)
     if (change && flags.write) await this.write(change, flags.yes)
     else {
-      printConfiguration(this.output, configuration(client, servers))
+      printConfiguration(this.output, clientConfiguration(client, servers))
       if (change) this.output.note(`  add it to ${change.path}, or use --write`)
     }
     for (const line of keyLines(need, client, this.profile)) this.output.note(line)
@@ -73,11 +73,11 @@ export default class McpInstall extends WbCommand {
   }
 
   private async write(change: ConfigurationChange, yes: boolean) {
-    const { title, path, act, isDone } = change
+    const { title, path, description, isDone } = change
     if (isDone) return this.output.note(`  ✓ ${path} of ${title} already contains the entry`)
     if (!yes && !this.canAsk)
-      throw new UsageError(`this would ${act}`, ['add --yes to skip the confirmation'])
-    if (!yes && !(await this.askYesNo(`${act}?`)))
+      throw new UsageError(`this would ${description}`, ['add --yes to skip the confirmation'])
+    if (!yes && !(await this.askYesNo(`${description}?`)))
       throw new UsageError('nothing was written', [this.commandName])
     change.write()
     this.output.note(`  ✓ added the entry to ${path}; restart ${title} to use it`)

@@ -24,10 +24,10 @@ export default class ProfilesList extends WbCommand {
       }))
     this.output.list(rows, {
       columns: {
-        '': { of: row => (row.inUse ? '*' : ''), least: 1 },
-        name: { of: row => row.name },
-        runtime: { of: row => row.url ?? 'this machine', as: 'free' },
-        who: { of: row => row.who ?? '', as: 'free' },
+        '': { value: row => (row.inUse ? '*' : ''), widthMin: 1 },
+        name: { value: row => row.name },
+        runtime: { value: row => row.url ?? 'this machine', format: 'flexible' },
+        who: { value: row => row.who ?? '', format: 'flexible' },
       },
       empty: [],
     })

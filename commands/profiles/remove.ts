@@ -11,7 +11,7 @@ import {
   type StoredProfiles,
 } from '../../src/cli/settings/profiles.ts'
 import { removeLogin } from '../../src/cli/sign-in/save-login.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
 
 export default class ProfilesRemove extends WbCommand {
   static override summary = 'remove a profile and its logins'
@@ -26,15 +26,15 @@ export default class ProfilesRemove extends WbCommand {
     const stored = readProfiles(settingsDir)
     requireProfile(stored, args.name)
     if (stored.current === args.name)
-      throw new UsageError(`profile ${args.name} is in use`, [insteadLine(stored, flags.yes)])
+      throw new UsageError(`profile ${args.name} is in use`, [alternativeCommand(stored, flags.yes)])
     const logins = listLogins(settingsDir).filter(({ profile }) => profile === args.name)
-    const what = `profile ${args.name} and ${counted(logins.length, 'login')}`
+    const what = `profile ${args.name} and ${formatCounted(logins.length, 'login')}`
     await this.confirmDeletion(what, args.name, flags.yes)
     for (const login of logins) await removeLogin(this.profile, login, { signal: this.signal })
     await changeProfiles(settingsDir, ({ profiles }) => {
       delete profiles[args.name]
     })
-    this.output.deleted(args.name, `removed ${what}`)
+    this.output.reportDeleted(args.name, `removed ${what}`)
   }
 }
 
@@ -42,10 +42,10 @@ export default class ProfilesRemove extends WbCommand {
  * Returns the commands that switch to another profile, create it if necessary, and then remove the current
  * one.
  */
-function insteadLine({ current, profiles }: StoredProfiles, yes: boolean): string {
+function alternativeCommand({ current, profiles }: StoredProfiles, yes: boolean): string {
   const others = Object.keys(profiles).filter(name => name !== current)
   if (others.length === 0 && current === defaultProfile) return 'wb logout    removes its login'
   const other = others.includes(defaultProfile) ? defaultProfile : (others.sort()[0] ?? defaultProfile)
-  const made = others.length === 0 ? `wb profiles add ${other} && ` : ''
-  return `${made}wb profiles use ${other} && wb profiles remove ${current}${yes ? ' --yes' : ''}`
+  const creation = others.length === 0 ? `wb profiles add ${other} && ` : ''
+  return `${creation}wb profiles use ${other} && wb profiles remove ${current}${yes ? ' --yes' : ''}`
 }

@@ -1,15 +1,15 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { shellWord } from '../../src/base/shell-word.ts'
-import { aService } from '../../src/cli/command/choices.ts'
+import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { ServiceCalls } from '../../src/cli/services/calls.ts'
-import { chooseServiceType, composeService } from '../../src/cli/services/compose.ts'
-import { fieldFlags, serviceFieldsFrom, typeFlag } from '../../src/cli/services/flags.ts'
+import { chooseServiceType, composeService } from '../../src/cli/services/compose-service.ts'
+import { serviceFieldsFrom, serviceFlags, typeFlag } from '../../src/cli/services/flags.ts'
 import { serviceKinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer-release.ts'
 import { warnOfProblem } from '../../src/cli/services/problem.ts'
 import { secretUseOf } from '../../src/cli/services/release-secret.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class ServicesCreate extends WbCommand {
@@ -25,33 +25,33 @@ export default class ServicesCreate extends WbCommand {
   static override flags = {
     type: typeFlag,
     preset: Flags.string({ summary: 'predefined service to start from', helpValue: 'NAME' }),
-    ...fieldFlags,
+    ...serviceFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(ServicesCreate)
-    const asker = {
+    const prompts = {
       client: this.client,
       canAsk: this.canAsk,
-      want: this.flagOrPrompt.bind(this),
-      wantOneOf: this.flagOrChoice.bind(this),
+      promptForFlag: this.flagOrPrompt.bind(this),
+      chooseForFlag: this.flagOrChoice.bind(this),
     }
-    const type = await chooseServiceType(asker, flags.type, flags.preset)
-    const body = await composeService(asker, type, flags.preset, serviceFieldsFrom(flags, type))
+    const type = await chooseServiceType(prompts, flags.type, flags.preset)
+    const body = await composeService(prompts, type, flags.preset, serviceFieldsFrom(flags, type))
     const name = args.name ?? String(body.name ?? body.modelName ?? body.engine)
     const { workspaceId } = await this.workspaceOrDefault()
     const services = new ServiceCalls(this.client, workspaceId)
-    await this.confirmDuplicateName(aService, name, { type })
+    await this.confirmDuplicateName(serviceChoices, name, { type })
     const made = await this.waitFor('creating', services.create(type, { ...body, name }))
-    this.output.made(made.record, made.id, `created ${serviceKinds[type].one} ${name}`)
+    this.output.made(made.record, made.id, `created ${serviceKinds[type].noun} ${name}`)
     const use = secretUseOf(made)
-    const agree = this.askYesNo.bind(this)
+    const confirm = this.askYesNo.bind(this)
     const note = (line: string) => this.output.note(line)
     if (type === 'llm')
       note(
-        `  ${await this.#bindingLine(workspaceId, name)}${this.output.contextFlags}    makes an agent use it`,
+        `  ${await this.#bindingCommand(workspaceId, name)}${this.output.contextFlags}    makes an agent use it`,
       )
-    if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
+    if (use) await offerRelease({ client: this.client, confirm, note }, use, workspaceId)
     await warnOfProblem(services, made, this.output)
   }
 
@@ -59,7 +59,7 @@ export default class ServicesCreate extends WbCommand {
    * Returns the command that makes an agent use the new service. Errors of listing agents are ignored,
    * because the service exists already.
    */
-  async #bindingLine(workspaceId: string, name: string): Promise<string> {
+  async #bindingCommand(workspaceId: string, name: string): Promise<string> {
     const listed = this.client.call(agents.list, { params: { workspaceId }, query: { limit: 2 } })
     const { items } = await listed.catch(() => ({ items: [] }))
     const agent = items.length === 1 ? shellWord(items[0]!.name) : 'NAME'

@@ -1,10 +1,10 @@
-import { aService } from '../../src/cli/command/choices.ts'
+import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { serviceKinds } from '../../src/cli/services/kinds.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { explainServiceInUse } from '../../src/cli/services/service-in-use.ts'
 
 export default class ServicesDelete extends WbCommand {
@@ -13,7 +13,7 @@ export default class ServicesDelete extends WbCommand {
     'wb services delete recursive-char-1000',
     'wb services delete recursive-char-1000 --type chunking --yes',
   ]
-  static override args = { service: existingArg(aService, 'name or ID') }
+  static override args = { service: existingArg(serviceChoices, 'name or ID') }
   static override flags = { type: typeFlag, yes: yesFlag }
 
   async run() {
@@ -22,11 +22,11 @@ export default class ServicesDelete extends WbCommand {
     const services = new ServiceCalls(this.client, workspaceId)
     const service = await services.find(args.service, flags.type, this.resolveContext)
     const { name } = service.record
-    const what = `${serviceKinds[service.type].one} ${name}`
+    const what = `${serviceKinds[service.type].noun} ${name}`
     await this.confirmDeletion(what, name, flags.yes)
     await services.delete(service).catch(async error => {
       throw await explainServiceInUse(error, this.client, { workspaceId, serviceId: service.id })
     })
-    this.output.deleted(service.id, `deleted ${what}`)
+    this.output.reportDeleted(service.id, `deleted ${what}`)
   }
 }

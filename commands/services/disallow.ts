@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { aSecretRelease } from '../../src/cli/command/choices.ts'
+import { secretReleaseChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { pickResource } from '../../src/cli/find/resolve.ts'
@@ -13,18 +13,18 @@ export default class ServicesDisallow extends WbCommand {
     'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',
   ]
   static override args = {
-    ref: existingArg(aSecretRelease, 'secret reference, or ID of the release'),
+    ref: existingArg(secretReleaseChoices, 'secret reference, or ID of the release'),
   }
   static override flags = { host: Flags.string({ summary: 'host of the release, if there are several' }) }
 
   async run() {
     const { args, flags } = await this.parse(ServicesDisallow)
-    const { releaseId, ref, host } = await this.releaseOf(args.ref, flags.host)
+    const { releaseId, ref, host } = await this.findRelease(args.ref, flags.host)
     await this.client.call(secretReleases.delete, { params: { releaseId } })
-    this.output.deleted(releaseId, `${ref} is no longer released for ${host}`)
+    this.output.reportDeleted(releaseId, `${ref} is no longer released for ${host}`)
   }
 
-  private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {
+  private async findRelease(wanted: string, host: string | undefined): Promise<SecretRelease> {
     const items = this.client.items(secretReleases.list, {})
     const all = (await collect(items)).filter(row => host === undefined || row.host === host)
     const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
@@ -32,12 +32,12 @@ export default class ServicesDisallow extends WbCommand {
       named,
       wanted,
       {
-        one: 'secret release',
-        code: 'secret_release_not_found',
-        list: 'wb services releases',
-        create: ['wb services allow REF --host HOST'],
+        noun: 'secret release',
+        notFoundCode: 'secret_release_not_found',
+        listCommand: 'wb services releases',
+        createCommands: ['wb services allow REF --host HOST'],
       },
-      this.resolveContext.choose,
+      this.resolveContext.promptForChoice,
     )
   }
 }

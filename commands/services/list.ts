@@ -1,8 +1,8 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { serviceTypes } from '../../src/cli/services/kinds.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { serviceColumns } from '../../src/cli/services/service-fields.ts'
 
 export default class ServicesList extends WbCommand {
@@ -15,7 +15,7 @@ export default class ServicesList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const types = flags.type === undefined ? serviceTypes : [flags.type]
     const services = new ServiceCalls(this.client, workspaceId)
-    const { rows, total } = await this.take(services.listAll(types), flags.limit)
+    const { rows, total } = await this.takeRows(services.listAll(types), flags.limit)
     if (this.output.json) return this.output.value(rows.map(({ record }) => record))
     this.output.list(rows, {
       columns: serviceColumns,

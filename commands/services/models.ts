@@ -23,15 +23,15 @@ export default class ServicesModels extends WbCommand {
   async run() {
     const { flags } = await this.parse(ServicesModels)
     const query = { provider: flags.provider, baseUrl: flags.endpoint }
-    const asked = this.client.call(llmModels.list, { query })
-    const { provider, source, models } = await this.waitFor('querying the provider', asked)
-    const { rows, total } = await this.take(models, flags.limit)
+    const listing = this.client.call(llmModels.list, { query })
+    const { provider, source, models } = await this.waitFor('querying the provider', listing)
+    const { rows, total } = await this.takeRows(models, flags.limit)
     this.output.list(rows, {
       columns: {
-        model: { of: row => row.id },
-        name: { of: row => row.name, as: 'free' },
-        tools: { of: row => row.supportsTools },
-        recommended: { of: row => row.recommended },
+        model: { value: row => row.id },
+        name: { value: row => row.name, format: 'flexible' },
+        tools: { value: row => row.supportsTools },
+        recommended: { value: row => row.recommended },
       },
       empty: [`${provider} lists no models`],
       total,

@@ -13,14 +13,14 @@ export default class ServicesReleases extends WbCommand {
   async run() {
     const { flags } = await this.parse(ServicesReleases)
     const items = this.client.items(secretReleases.list, {})
-    const { rows, total } = await this.take(items, flags.limit)
+    const { rows, total } = await this.takeRows(items, flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.releaseId },
-        secret: { of: row => row.ref, as: 'free' },
-        host: { of: row => row.host },
-        workspace: { of: row => row.workspaceId },
-        created: { of: row => row.createdAt, as: 'time' },
+        id: { value: row => row.releaseId },
+        secret: { value: row => row.ref, format: 'flexible' },
+        host: { value: row => row.host },
+        workspace: { value: row => row.workspaceId },
+        created: { value: row => row.createdAt, format: 'time' },
       },
       empty: ['no releases; the configuration may contain others', '  wb services allow REF --host HOST'],
       total,

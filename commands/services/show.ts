@@ -1,9 +1,9 @@
-import { aService } from '../../src/cli/command/choices.ts'
+import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { problemLine } from '../../src/cli/services/problem.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 import { serviceFields } from '../../src/cli/services/service-fields.ts'
 
 export default class ServicesShow extends WbCommand {
@@ -12,7 +12,7 @@ export default class ServicesShow extends WbCommand {
     'wb services show passages',
     'wb services show openrouter-gpt-4o-mini --type llm --json',
   ]
-  static override args = { service: existingArg(aService, 'name or ID') }
+  static override args = { service: existingArg(serviceChoices, 'name or ID') }
   static override flags = { type: typeFlag }
 
   async run() {

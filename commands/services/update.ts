@@ -1,11 +1,11 @@
 import * as Flags from '@oclif/core/flags'
-import { aService } from '../../src/cli/command/choices.ts'
+import { serviceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
-import { ServiceCalls } from '../../src/cli/services/calls.ts'
-import { fieldFlags, serviceFieldsFrom, typeFlag } from '../../src/cli/services/flags.ts'
+import { serviceFieldsFrom, serviceFlags, typeFlag } from '../../src/cli/services/flags.ts'
 import { serviceKinds } from '../../src/cli/services/kinds.ts'
 import { warnOfProblem } from '../../src/cli/services/problem.ts'
+import { ServiceCalls } from '../../src/cli/services/service-calls.ts'
 
 export default class ServicesUpdate extends WbCommand {
   static override summary = 'change a service'
@@ -13,8 +13,8 @@ export default class ServicesUpdate extends WbCommand {
     'wb services update passages --max-size 900',
     'wb services update openrouter-gpt-4o-mini --set credentialRef=null --set endpointPath=null',
   ]
-  static override args = { service: existingArg(aService, 'name or ID') }
-  static override flags = { type: typeFlag, name: Flags.string({ summary: 'new name' }), ...fieldFlags }
+  static override args = { service: existingArg(serviceChoices, 'name or ID') }
+  static override flags = { type: typeFlag, name: Flags.string({ summary: 'new name' }), ...serviceFlags }
 
   async run() {
     const { args, flags } = await this.parse(ServicesUpdate)
@@ -25,8 +25,8 @@ export default class ServicesUpdate extends WbCommand {
     const patch = { ...named, ...serviceFieldsFrom(flags, service.type) }
     this.requireChange(patch)
     const changed = await this.waitFor('changing', services.update(service, patch))
-    const { one } = serviceKinds[changed.type]
-    this.output.made(changed.record, changed.id, `updated ${one} ${changed.record.name}`)
+    const { noun } = serviceKinds[changed.type]
+    this.output.made(changed.record, changed.id, `updated ${noun} ${changed.record.name}`)
     await warnOfProblem(services, changed, this.output)
   }
 }

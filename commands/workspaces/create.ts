@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { shellWord } from '../../src/base/shell-word.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { keyValues } from '../../src/cli/command/flags.ts'
+import { parseKeyValues } from '../../src/cli/command/flags.ts'
 import { workspaceKinds, workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesCreate extends WbCommand {
@@ -34,11 +34,11 @@ export default class WorkspacesCreate extends WbCommand {
       kind: flags.kind,
       url: flags.endpoint,
       keyspace: flags.keyspace,
-      credentials: flags.credential && keyValues(flags.credential, '--credential'),
+      credentials: flags.credential && parseKeyValues(flags.credential, '--credential'),
       rlacEnabled: flags.rlac || undefined,
     }
     const made = await this.client.call(workspaces.create, { body })
     this.output.made(made, made.workspaceId, `created workspace ${made.name}`)
-    this.output.next(`wb kb create handbook --workspace ${shellWord(made.name)}`)
+    this.output.suggest(`wb kb create handbook --workspace ${shellWord(made.name)}`)
   }
 }

@@ -1,11 +1,11 @@
-import { aWorkspace } from '../../src/cli/command/choices.ts'
+import { workspaceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { setDefaultWorkspace } from '../../src/cli/settings/change-settings.ts'
 import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
-import { counted } from '../../src/cli/terminal/output.ts'
-import { countItems } from '../../src/cli/terminal/take.ts'
+import { formatCounted } from '../../src/cli/terminal/output.ts'
+import { countItems } from '../../src/cli/terminal/take-first.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
@@ -13,7 +13,7 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 export default class WorkspacesDelete extends WbCommand {
   static override summary = 'delete a workspace and everything in it'
   static override examples = ['wb workspaces delete scratch', 'wb workspaces delete scratch --yes']
-  static override args = { name: existingArg(aWorkspace, 'name or ID') }
+  static override args = { name: existingArg(workspaceChoices, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -22,10 +22,10 @@ export default class WorkspacesDelete extends WbCommand {
     const params = { workspaceId }
     const bases = await countItems(this.client.items(kb.list, { params }))
     const held = await countItems(this.client.items(agents.list, { params }))
-    const what = `workspace ${name} with ${counted(bases, 'knowledge base')} and all their documents, ${counted(held, 'agent')} and all their conversations, its services and keys`
+    const what = `workspace ${name} with ${formatCounted(bases, 'knowledge base')} and all their documents, ${formatCounted(held, 'agent')} and all their conversations, its services and keys`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
     if (defaultWorkspace(this.profile) === workspaceId) await setDefaultWorkspace(this.profile, undefined)
-    this.output.deleted(workspaceId, `deleted ${what}`)
+    this.output.reportDeleted(workspaceId, `deleted ${what}`)
   }
 }

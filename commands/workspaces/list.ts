@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { explainWorkspaceLimits } from '../../src/cli/find/workspace-limits.ts'
+import { explainWorkspaceLimits } from '../../src/cli/find/explain-workspace-limits.ts'
 import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
@@ -12,16 +12,16 @@ export default class WorkspacesList extends WbCommand {
   async run() {
     const { flags } = await this.parse(WorkspacesList)
     const items = this.client.items(workspaces.list, {})
-    const { rows, total } = await this.take(items, flags.limit)
+    const { rows, total } = await this.takeRows(items, flags.limit)
     const bound = rows.length === 0 ? await explainWorkspaceLimits(this.client, []) : undefined
     const inUse = defaultWorkspace(this.profile)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.workspaceId, piped: true },
-        name: { of: row => row.name, as: 'free' },
-        kind: { of: row => row.kind },
-        created: { of: row => row.createdAt, as: 'time' },
-        default: { of: row => (row.workspaceId === inUse ? 'yes' : '') },
+        id: { value: row => row.workspaceId, pipeOnly: true },
+        name: { value: row => row.name, format: 'flexible' },
+        kind: { value: row => row.kind },
+        created: { value: row => row.createdAt, format: 'time' },
+        default: { value: row => (row.workspaceId === inUse ? 'yes' : '') },
       },
       empty: bound ? [bound] : ['no workspaces yet; create one:', '  wb workspaces create demo'],
       total,

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { workspaceFields } from '../../src/cli/shown/resources.ts'
+import { workspaceFields } from '../../src/cli/fields/resources.ts'
 
 export default class WorkspacesShow extends WbCommand {
   static override summary = 'show a workspace'

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { keyValues } from '../../src/cli/command/flags.ts'
+import { parseKeyValues } from '../../src/cli/command/flags.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesUpdate extends WbCommand {
@@ -30,7 +30,7 @@ export default class WorkspacesUpdate extends WbCommand {
       name: flags.name,
       url: flags.endpoint,
       keyspace: flags.keyspace,
-      credentials: flags.credential && keyValues(flags.credential, '--credential'),
+      credentials: flags.credential && parseKeyValues(flags.credential, '--credential'),
       rlacEnabled: flags.rlac,
     }
     this.requireChange(body)

@@ -1,4 +1,4 @@
-import { aWorkspace } from '../../src/cli/command/choices.ts'
+import { workspaceChoices } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existingArg } from '../../src/cli/command/existing-arg.ts'
 import { setDefaultWorkspace } from '../../src/cli/settings/change-settings.ts'
@@ -9,7 +9,7 @@ export default class WorkspacesUse extends WbCommand {
     'wb workspaces use demo',
     'wb workspaces use handbooks --url https://wb.example',
   ]
-  static override args = { name: existingArg(aWorkspace, 'name or ID') }
+  static override args = { name: existingArg(workspaceChoices, 'name or ID') }
 
   async run() {
     const { args } = await this.parse(WorkspacesUse)

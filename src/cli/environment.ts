@@ -60,7 +60,7 @@ function proxyAddress(value: string | undefined, name: string): string | undefin
 }
 
 /** Returns false if the locale excludes UTF-8. Without a locale, returns true. @see POSIX 8.2 */
-export function takesUtf8(environment: Environment): boolean {
+export function supportsUtf8(environment: Environment): boolean {
   const { LC_ALL, LC_CTYPE, LANG } = nonEmpty(environment)
   const locale = LC_ALL ?? LC_CTYPE ?? LANG
   return locale === undefined || /utf-?8/i.test(locale)

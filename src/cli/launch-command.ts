@@ -18,8 +18,8 @@ export interface LaunchCommand {
  */
 export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): LaunchCommand {
   const program = join(packageRoot(), 'bin', 'run.js')
-  if (isWithin('_npx', [program, script])) return { command: 'npx', args: ['-y', 'workbase'] }
-  if (isNamed(program, env)) return { command: 'wb', args: [] }
+  if (isInFolder('_npx', [program, script])) return { command: 'npx', args: ['-y', 'workbase'] }
+  if (isOnPathAsWb(program, env)) return { command: 'wb', args: [] }
   return { command: hostFacts.nodePath, args: [program] }
 }
 
@@ -29,8 +29,8 @@ export function launchCommand({ env, script }: Pick<Io, 'env' | 'script'>): Laun
  */
 export function typedProgram({ env, script, cwd }: Pick<Io, 'env' | 'script' | 'cwd'>): string {
   const program = join(packageRoot(), 'bin', 'run.js')
-  if (isNamed(program, env)) return 'wb'
-  if (isWithin('node_modules', [program, script])) return 'npx workbase'
+  if (isOnPathAsWb(program, env)) return 'wb'
+  if (isInFolder('node_modules', [program, script])) return 'npx workbase'
   const near = relative(cwd, program)
   return `node ${shellWord(near.startsWith('..') ? program : near)}`
 }
@@ -45,7 +45,7 @@ export function withTypedProgram(text: string, io: Pick<Io, 'env' | 'script' | '
   )
 }
 
-function isWithin(folder: string, paths: readonly string[]): boolean {
+function isInFolder(folder: string, paths: readonly string[]): boolean {
   return paths.some(path => path.split(sep).includes(folder))
 }
 
@@ -53,18 +53,18 @@ function isWithin(folder: string, paths: readonly string[]): boolean {
  * Returns true if `wb` on the PATH is this program. Folders that npm adds to the PATH for one project are
  * ignored.
  */
-function isNamed(program: string, environment: Environment): boolean {
+function isOnPathAsWb(program: string, environment: Environment): boolean {
   const name = hostFacts.platform === 'win32' ? 'wb.cmd' : 'wb'
   const folder = pathFolders(environment).find(
     path => isAbsolute(path) && !path.endsWith(join('node_modules', '.bin')) && existsSync(join(path, name)),
   )
   if (folder === undefined) return false
   // On Windows it is a script beside the packages that are installed globally.
-  const led =
+  const script =
     hostFacts.platform === 'win32'
       ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js')
       : join(folder, name)
-  return existsSync(led) && (realpathSync(led) === realpathSync(program) || isWrapper(led, program))
+  return existsSync(script) && (realpathSync(script) === realpathSync(program) || isWrapper(script, program))
 }
 
 const wrapperBytesMax = 8_192

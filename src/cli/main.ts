@@ -8,29 +8,29 @@ import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './errors.ts'
 import type { Io } from './io.ts'
 import { withTypedProgram } from './launch-command.ts'
-import { nearestMatch } from './terminal/nearest.ts'
+import { nearestMatch } from './terminal/nearest-match.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 
 /** Alternative names of topics. */
-const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
+const topicAliases: Record<string, string> = { bases: 'kb', base: 'kb' }
 
 const helpFlags = ['--help', '-h']
 
 /**
  * Runs one command line and returns its exit status.
  *
- * @param typed  words after `wb`
+ * @param words  words after `wb`
  * @param options.plugins  plugins to load commands from; the built one by default
  */
 export async function main(
-  typed: readonly string[],
+  words: readonly string[],
   io: Io,
   options: { plugins?: Map<string, Plugin> } = {},
 ): Promise<number> {
   try {
     const config = await Config.load({ ...options, root: packageRoot() })
-    return await dispatch({ config, typed, io })
+    return await dispatch({ config, typed: words, io })
   } catch (error) {
     for (const line of reportLines(reportOf(error), styleFor(false)))
       io.stderr.write(`${withoutTokens(withTypedProgram(line, io))}\n`)
@@ -48,29 +48,33 @@ interface Invocation {
 async function dispatch(invocation: Invocation): Promise<number> {
   const { config, typed, io } = invocation
   const [first = '', ...rest] = typed
-  const words = asNamed(config, [otherwise[first] ?? first, ...rest])
+  const words = resolveAliases(config, [topicAliases[first] ?? first, ...rest])
   if (first === '--version' || first === '-v') return print(io, `${config.userAgent}\n`)
   if (first === '')
-    return (await firstRun(io)) ? run(invocation, 'quickstart', ['.']) : help(invocation, 'dayOne', [])
-  if (first === 'help') return help(invocation, 'all', asNamed(config, rest))
-  if (helpFlags.includes(first)) return help(invocation, 'all', [])
+    return (await isFirstRun(io))
+      ? runCommand(invocation, 'quickstart', ['.'])
+      : printHelp(invocation, 'dayOne', [])
+  if (first === 'help') return printHelp(invocation, 'all', resolveAliases(config, rest))
+  if (helpFlags.includes(first)) return printHelp(invocation, 'all', [])
 
   if (first.startsWith('-'))
-    throw new UsageError(`put ${first} after the command`, [inOrder(config, typed), 'wb --help'])
+    throw new UsageError(`put ${first} after the command`, [suggestOrder(config, typed), 'wb --help'])
 
-  const { id, argv } = commandOf(config.commandIDs, words)
+  const { id, argv } = splitCommand(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
   if (beforeDashes.some(word => helpFlags.includes(word)))
-    return help(invocation, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
-  if (id) return run(invocation, id, argv)
-  if (isTopic(config, words)) return help(invocation, 'all', words)
+    return printHelp(invocation, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
+  if (id) return runCommand(invocation, id, argv)
+  if (isTopic(config, words)) return printHelp(invocation, 'all', words)
   const known = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
-  throw unknown(config, words.slice(0, known + 1))
+  throw unknownCommandError(config, words.slice(0, known + 1))
 }
 
 /** Suggests the command line with the command before its flags; an example if there is no command. */
-function inOrder(config: Config, typed: readonly string[]): string {
-  const at = typed.findIndex((_, from) => commandOf(config.commandIDs, asNamed(config, typed.slice(from))).id)
+function suggestOrder(config: Config, typed: readonly string[]): string {
+  const at = typed.findIndex(
+    (_, from) => splitCommand(config.commandIDs, resolveAliases(config, typed.slice(from))).id,
+  )
   if (at < 0) return 'wb kb list --json'
   return ['wb', ...typed.slice(at), ...typed.slice(0, at)].map(shellWord).join(' ')
 }
@@ -78,7 +82,7 @@ function inOrder(config: Config, typed: readonly string[]): string {
 /**
  * Replaces singular topics and the verbs of other tools with the names of Workbase: `wb key list`, `wb mcp server ls`.
  */
-function asNamed(config: Config, words: readonly string[]): string[] {
+function resolveAliases(config: Config, words: readonly string[]): string[] {
   const named = [...words]
   for (const [at, word] of words.entries()) {
     const before = named.slice(0, at)
@@ -96,7 +100,7 @@ function hasVerb(config: Config, topic: readonly string[]): (verb: string) => bo
 }
 
 /** Splits the words into the longest command and its arguments. */
-function commandOf(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
+function splitCommand(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
   for (let length = Math.min(words.length, 3); length > 0; length--) {
     const id = words.slice(0, length).join(':')
     if (ids.includes(id)) return { id, argv: words.slice(length) }
@@ -108,7 +112,7 @@ function isTopic(config: Config, words: readonly string[]): boolean {
   return config.commandIDs.some(id => id.startsWith(`${words.join(':')}:`))
 }
 
-function unknown(config: Config, words: readonly string[]): UsageError {
+function unknownCommandError(config: Config, words: readonly string[]): UsageError {
   const typed = words.join(' ')
   const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
   const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
@@ -116,7 +120,7 @@ function unknown(config: Config, words: readonly string[]): UsageError {
   const relative = suggestionFor(words.at(-1)!, hasVerb(config, before))
   const close = relative
     ? [...before, relative].join(' ')
-    : (nearestMatch(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
+    : (nearestMatch(typed, [...commands, ...topics]) ?? findCommandByVerb(words[0]!, commands))
   const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
     `unknown command "wb ${typed}"`,
@@ -125,33 +129,33 @@ function unknown(config: Config, words: readonly string[]): UsageError {
 }
 
 /** Returns the first command for a verb typed without its topic: `kb search` for `search`. */
-function byVerb(word: string, commands: readonly string[]): string | undefined {
+function findCommandByVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
   const verb = nearestMatch(word, [...new Set(commands.map(verbOf))])
   return verb && commands.find(command => verbOf(command) === verb)
 }
 
 /** Returns true if the user has no documents yet and agrees to search this folder. */
-async function firstRun(io: Io): Promise<boolean> {
+async function isFirstRun(io: Io): Promise<boolean> {
   const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
   return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).offerThisFolder(io)
 }
 
 type CommandClass = new (argv: string[], config: Config, io: Io) => StartedCommand
 
-async function run({ config, io }: Invocation, id: string, argv: string[]): Promise<number> {
+async function runCommand({ config, io }: Invocation, id: string, argv: string[]): Promise<number> {
   const Loaded = (await config.findCommand(id, { must: true }).load()) as unknown as CommandClass
   return new Loaded(argv, config, io).execute()
 }
 
-async function help(
+async function printHelp(
   { config, typed, io }: Invocation,
   scope: 'dayOne' | 'all',
   words: readonly string[],
 ): Promise<number> {
-  const { helpLook, helpText } = await import('./command/help.ts')
-  const text = helpText(config, scope, words, helpLook(io, typed))
-  if (text === undefined) throw unknown(config, words)
+  const { helpStyle, helpText } = await import('./command/help.ts')
+  const text = helpText(config, scope, words, helpStyle(io, typed))
+  if (text === undefined) throw unknownCommandError(config, words)
   return print(io, text)
 }
 

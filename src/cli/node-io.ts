@@ -29,7 +29,7 @@ export function nodeIo(): Io {
       process.exitCode = status
     },
     discardsStdout: () => isNullDevice(process.stdout.fd),
-    writeNow: text => writeWhole(process.stdout.fd, text),
+    writeNow: text => writeAll(process.stdout.fd, text),
     async openBrowser(url) {
       const { default: open } = await import('open')
       await open(url)
@@ -79,12 +79,12 @@ const signals: Signals = {
 
 /** Runs work without listeners for signals. They are restored when the work ends or fails. */
 export function withDefaultSignals<T>(work: () => T): T {
-  const held = endingSignals.map(name => [name, process.rawListeners(name)] as const)
-  for (const [name] of held) process.removeAllListeners(name)
+  const removed = endingSignals.map(name => [name, process.rawListeners(name)] as const)
+  for (const [name] of removed) process.removeAllListeners(name)
   try {
     return work()
   } finally {
-    for (const [name, listeners] of held)
+    for (const [name, listeners] of removed)
       for (const listener of listeners) process.on(name, listener as NodeJS.SignalsListener)
   }
 }
@@ -128,7 +128,7 @@ function isNullDevice(fd: number): boolean {
   }
 }
 
-function writeWhole(fd: number, text: string): void {
+function writeAll(fd: number, text: string): void {
   const bytes = Buffer.from(text)
   for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
 }

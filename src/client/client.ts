@@ -1,11 +1,11 @@
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { ClientRequest, ReplyBody, Route, ServerEvent } from '../contract/route.ts'
-import { eventsOf } from './events.ts'
-import { errorFromResponse, notARuntime, originOf } from './failure.ts'
+import { cutIntoPieces } from './cut-into-pieces.ts'
+import { errorFromResponse, notARuntime, originOf } from './error-from-response.ts'
 import type { Fetch, Incoming, Outgoing } from './fetch.ts'
-import { lines } from './lines.ts'
-import { inPieces } from './pieces.ts'
+import { readEvents } from './read-events.ts'
+import { readLines } from './read-lines.ts'
 import { Unreachable, unexpectedResponse } from './unreachable.ts'
 
 /** Address of a runtime, and the means to send requests to it. */
@@ -74,7 +74,7 @@ export interface Client {
 type Item<T> = ReplyBody<T> extends { items: (infer I)[] } ? I : never
 
 /** Input of a request whose route type is unknown. */
-interface Parts {
+interface RequestParts {
   params?: Record<string, string>
   query?: Record<string, unknown>
   body?: unknown
@@ -92,12 +92,12 @@ export function openClient(connection: Connection): Client {
     return connection.fetch(base + path, { signal: connection.signal, ...outgoing, headers })
   }
 
-  async function answered(
+  async function sendTyped(
     route: Route,
-    parts: Parts,
+    parts: RequestParts,
     { headers, ...options }: CallOptions & Pick<RawCall, 'headers'>,
   ): Promise<Incoming> {
-    const body = encoded(route, parts.body)
+    const body = encodeBody(route, parts.body)
     const answer = await send(pathOf(route, parts), {
       method: route.method,
       ...body,
@@ -106,42 +106,47 @@ export function openClient(connection: Connection): Client {
     })
     if (answer.status >= 300) throw await errorFromResponse(answer)
     const ignored = answer.headers.get(ignoredHeader)
-    if (ignored) connection.onIgnored?.(namesIn(ignored))
+    if (ignored) connection.onIgnored?.(parseIgnoredNames(ignored))
     return answer
   }
 
-  async function call(route: Route, parts: Parts, options: CallOptions = {}): Promise<unknown> {
-    const answer = await answered(route, parts, options)
-    const value = await decoded(answer)
+  async function call(route: Route, parts: RequestParts, options: CallOptions = {}): Promise<unknown> {
+    const answer = await sendTyped(route, parts, options)
+    const value = await decodeBody(answer)
     const isEmpty = answer.status === 204
     if (!isEmpty && (typeof value !== 'object' || value === null)) throw notARuntime(answer)
     return value
   }
 
-  async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
+  async function* items(route: Route, parts: RequestParts, options?: CallOptions): AsyncGenerator<unknown> {
     yield* readPages(async cursor => {
       const query = { limit: limits.pageMax, ...parts.query, cursor: cursor ?? undefined }
       return (await call(route, { ...parts, query }, options)) as Page
     })
   }
 
-  async function* stream(route: Route, parts: Parts, options: CallOptions = {}): AsyncGenerator<unknown> {
-    const answer = await answered(route, parts, options)
-    if (answer.body) for await (const line of lines(answer.body)) if (line !== '') yield parsed(answer, line)
+  async function* stream(
+    route: Route,
+    parts: RequestParts,
+    options: CallOptions = {},
+  ): AsyncGenerator<unknown> {
+    const answer = await sendTyped(route, parts, options)
+    if (answer.body)
+      for await (const line of readLines(answer.body)) if (line !== '') yield parseJsonOf(answer, line)
   }
 
   async function* events(
     route: Route,
-    parts: Parts,
+    parts: RequestParts,
     { lastEventId, ...options }: EventOptions = {},
   ): AsyncGenerator<ServerEvent> {
     const after = lastEventId === undefined ? undefined : { 'last-event-id': lastEventId }
-    const answer = await answered(route, parts, { ...options, headers: { accept: eventStream, ...after } })
+    const answer = await sendTyped(route, parts, { ...options, headers: { accept: eventStream, ...after } })
     if (!answer.headers.get('content-type')?.startsWith(eventStream) || !answer.body) {
       await answer.text()
       throw notARuntime(answer)
     }
-    yield* eventsOf(answer.body, options.signal ?? connection.signal)
+    yield* readEvents(answer.body, options.signal ?? connection.signal)
   }
 
   const raw = ({ path, headers = {}, ...call }: RawCall) => send(path, { ...call, headers })
@@ -149,7 +154,7 @@ export function openClient(connection: Connection): Client {
 }
 
 /** Parses the names in the header. A name with an invalid encoding is returned unchanged. */
-function namesIn(list: string): string[] {
+function parseIgnoredNames(list: string): string[] {
   return list.split(',').map(name => {
     try {
       return decodeURIComponent(name.trim())
@@ -164,7 +169,7 @@ function namesIn(list: string): string[] {
  *
  * @throws invalid_request  when a parameter is empty, `.` or `..`, which a URL would not keep as a name
  */
-export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: Parts): string {
+export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: RequestParts): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
     const value = params[name] ?? ''
     if (/^\.{0,2}$/.test(value)) throw new WbError('invalid_request', `${name} may not be "${value}"`)
@@ -175,35 +180,35 @@ export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: 
   return fields.size === 0 ? path : `${path}?${fields}`
 }
 
-function encoded(route: Route, body: unknown): Pick<Outgoing, 'headers' | 'body'> {
+function encodeBody(route: Route, body: unknown): Pick<Outgoing, 'headers' | 'body'> {
   if (route.body?.kind === 'ndjson')
     return {
       headers: { 'content-type': 'application/x-ndjson' },
       body: jsonLines(body as AsyncIterable<unknown>),
     }
-  if (route.body?.kind === 'multipart') return packed(body as FormData)
+  if (route.body?.kind === 'multipart') return encodeForm(body as FormData)
   if (route.body) return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }
   return { headers: {} }
 }
 
 /** Encodes a form, with a boundary chosen by the platform. */
-function packed(form: FormData): Pick<Outgoing, 'headers' | 'body'> {
+function encodeForm(form: FormData): Pick<Outgoing, 'headers' | 'body'> {
   const { headers, body } = new Response(form)
   return { headers: { 'content-type': headers.get('content-type')! }, body: body ?? '' }
 }
 
 async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
-  for await (const value of values) yield* inPieces(encoder.encode(`${JSON.stringify(value)}\n`))
+  for await (const value of values) yield* cutIntoPieces(encoder.encode(`${JSON.stringify(value)}\n`))
 }
 
-async function decoded(answer: Incoming): Promise<unknown> {
+async function decodeBody(answer: Incoming): Promise<unknown> {
   const text = await answer.text()
   if (answer.status === 204 || text === '') return undefined
-  return answer.headers.get('content-type')?.includes('json') ? parsed(answer, text) : text
+  return answer.headers.get('content-type')?.includes('json') ? parseJsonOf(answer, text) : text
 }
 
-function parsed(answer: Incoming, text: string): unknown {
+function parseJsonOf(answer: Incoming, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -9,11 +9,11 @@ import { Unreachable } from './unreachable.ts'
  */
 export function webFetch(fetch: typeof globalThis.fetch): Fetch {
   return async (url, { method, headers, body, signal, onSent }) => {
-    const sent = body === undefined || typeof body === 'string' ? body : await gathered(body)
+    const sent = body === undefined || typeof body === 'string' ? body : await readBlob(body)
     try {
       const answer = await fetch(url, { method, headers, body: sent, signal, redirect: 'error' })
       if (sent !== undefined) onSent?.(new Blob([sent]).size)
-      return incoming(answer)
+      return toIncoming(answer)
     } catch (cause) {
       signal?.throwIfAborted()
       throw new Unreachable(`no runtime answers at ${new URL(url).origin}`, 'Check the address.', { cause })
@@ -21,19 +21,19 @@ export function webFetch(fetch: typeof globalThis.fetch): Fetch {
   }
 }
 
-async function gathered(body: AsyncIterable<Uint8Array>): Promise<Blob> {
+async function readBlob(body: AsyncIterable<Uint8Array>): Promise<Blob> {
   const parts: Uint8Array<ArrayBuffer>[] = []
   for await (const part of body) parts.push(new Uint8Array(part))
   return new Blob(parts)
 }
 
-function incoming(answer: Response): Incoming {
+function toIncoming(answer: Response): Incoming {
   const { url, status, headers, body } = answer
-  return { url, status, headers, body: body && chunksOf(body), text: () => answer.text() }
+  return { url, status, headers, body: body && readChunks(body), text: () => answer.text() }
 }
 
 /** Yields the chunks of a stream. Safari cannot iterate streams. */
-async function* chunksOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* readChunks(stream: ReadableStream<Uint8Array>): AsyncGenerator<Uint8Array> {
   const reader = stream.getReader()
   try {
     for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value

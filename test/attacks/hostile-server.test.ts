@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openClient } from '../../src/client/client.ts'
-import { network } from '../../src/client/node/transport.ts'
+import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 import { inTerminal } from '../commands/terminal.ts'
@@ -62,7 +62,7 @@ const saying = (type: string, body: string) => (_path: string, response: ServerR
 describe('a client of a server that means harm', () => {
   const listOf = async (url: string) => {
     const names: string[] = []
-    const client = openClient({ baseUrl: url, fetch: network().fetch })
+    const client = openClient({ baseUrl: url, fetch: openNetwork().fetch })
     for await (const { name } of client.items(workspaces.list, { query: {} })) names.push(name)
     return names
   }

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { withResponseTimeout } from '../../src/cli/connection/response-timeout.ts'
-import { network } from '../../src/client/node/transport.ts'
+import { openNetwork } from '../../src/client/node/transport.ts'
 import { keyedRuntime } from '../commands/sign-in.ts'
 import { inTerminal, withoutSequences } from '../commands/terminal.ts'
 import { type Place, place } from '../commands/wb.ts'
@@ -117,7 +117,7 @@ describe('what is no runtime', () => {
       const dripping = setInterval(() => response.write(' '), 10)
       response.on('close', () => clearInterval(dripping))
     })
-    const { fetch, close } = network()
+    const { fetch, close } = openNetwork()
     onTestFinished(close)
     let pass = () => {}
     const clock: Clock = {

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { batchBytesMax, batchDocumentsMax, batched, largeBytes } from '../../src/cli/ingest/batches.ts'
-import type { Source } from '../../src/cli/ingest/found.ts'
+import {
+  batchBytesMax,
+  batchDocumentsMax,
+  groupIntoBatches,
+  largeBytes,
+} from '../../src/cli/ingest/batches.ts'
+import type { Source } from '../../src/cli/ingest/ingest-item.ts'
 
 function source(text: string): Source {
   return { path: 'x', body: { text, sourceFilename: 'x' } }
@@ -12,7 +17,7 @@ async function sizes(texts: string[]): Promise<number[][]> {
     for (const text of texts) yield source(text)
   }
   const all: number[][] = []
-  for await (const batch of batched(sources()))
+  for await (const batch of groupIntoBatches(sources()))
     all.push(batch.map(({ body }) => Buffer.byteLength(body.text)))
   return all
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { terminalClipboard } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/errors.ts'
-import { clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
+import { clipboardSequence, findClipboard } from '../../src/cli/terminal/clipboard.ts'
 import { FakeIo } from '../harness/fake-io.ts'
 
 const hostile = 'a \x1b]0;owned\x07 b \u00fc'
@@ -51,7 +51,7 @@ describe('copying a text', () => {
     ['by the terminal where the program fails', 1, 'xterm', 'terminal', [`\x1b]52;c;${encoded}\x07`]],
   ])('%s', async (_how, status, TERM, by, sent) => {
     const written: string[] = []
-    const copy = clipboardOr(
+    const copy = findClipboard(
       new FakeIo({ env: { PATH: clipboardEndsWith(status), TERM } }),
       text => void written.push(text),
     )!
@@ -60,11 +60,11 @@ describe('copying a text', () => {
   })
 
   test('fails if the program fails and the terminal has no clipboard', async () => {
-    const copy = clipboardOr(new FakeIo({ env: { PATH: clipboardEndsWith(1), TERM: 'dumb' } }), () => {})!
+    const copy = findClipboard(new FakeIo({ env: { PATH: clipboardEndsWith(1), TERM: 'dumb' } }), () => {})!
     await expect(copy(hostile)).rejects.toThrow('pbcopy ended with status 1')
   })
 
   test('is not available without a program and a terminal clipboard', () => {
-    expect(clipboardOr(new FakeIo({ env: { TERM: 'dumb' } }), () => {})).toBeUndefined()
+    expect(findClipboard(new FakeIo({ env: { TERM: 'dumb' } }), () => {})).toBeUndefined()
   })
 })

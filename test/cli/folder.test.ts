@@ -33,7 +33,7 @@ function folder() {
         isCi: false,
         note: line => said.push(line),
         warn: line => said.push(line),
-        agree: answer === null ? undefined : async () => answer,
+        confirm: answer === null ? undefined : async () => answer,
         ...more,
       })
     },
@@ -57,7 +57,7 @@ describe('the files of a folder [security rule 6]', () => {
     expect(await decided(true)).toMatchObject({ settings: {} })
     expect(said).toEqual([])
     const { settings, refusal } = await decided(null, { isCi: true })
-    expect([settings, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
+    expect([settings, refusal?.error, refusal?.selectsRuntime]).toEqual([{}, expect.any(UsageError), false])
     put(yaml('b'))
     expect(await decided(true)).toHaveProperty('settings.config')
     expect(said.join('\n')).toContain('"https://a.example" → "https://b.example"')

@@ -34,11 +34,11 @@ function incoming(status: number, body: object): Incoming {
 
 test('answers come in any order; a request that is called off is aborted and not answered', async () => {
   const { bridge, calls, written } = stage()
-  for (const id of ['a', 'b', 'c']) bridge.take(list(id))
+  for (const id of ['a', 'b', 'c']) bridge.handleLine(list(id))
   const params = { requestId: 'b' }
-  bridge.take(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
+  bridge.handleLine(JSON.stringify({ jsonrpc: '2.0', method: 'notifications/cancelled', params }))
   expect(calls.map(({ call }) => call.signal!.aborted)).toEqual([false, true, false])
-  bridge.take(list('a'))
+  bridge.handleLine(list('a'))
   for (const at of [2, 0]) {
     const { id } = JSON.parse(calls[at]!.call.body!) as { id: string }
     calls[at]!.answer(200, {
@@ -48,7 +48,7 @@ test('answers come in any order; a request that is called off is aborted and not
     })
     await new Promise(setImmediate)
   }
-  await bridge.settled()
+  await bridge.waitForRequests()
   expect(written).toMatchObject([
     { id: 'a', error: { message: 'a request with this id is in progress' } },
     { id: 'c', result: { tools: [{ name: 'get_agent' }] } },
@@ -58,11 +58,11 @@ test('answers come in any order; a request that is called off is aborted and not
 
 test('a refusal of the runtime is an error with its code; the 65th request at once is told to wait', async () => {
   const { bridge, calls, written } = stage()
-  for (let id = 0; id < 65; id++) bridge.take(list(id))
+  for (let id = 0; id < 65; id++) bridge.handleLine(list(id))
   expect(written).toMatchObject([{ id: 64, error: { code: -32_000 } }])
   const error = { code: 'unauthorized', message: 'who are you', requestId: 'r1' }
   for (const { answer } of calls) answer(401, { error })
-  await bridge.settled()
+  await bridge.waitForRequests()
   expect(written).toHaveLength(65)
   const data = { code: 'unauthorized', requestId: 'r1' }
   expect(written[1]).toMatchObject({ id: 0, error: { code: -32_000, message: 'who are you', data } })
@@ -74,8 +74,8 @@ test.each([
   ['nothing', null],
 ])('a name that is %s is refused, and the client is served on', async (_, name) => {
   const { bridge, calls, written } = stage()
-  bridge.take(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }))
-  await bridge.settled()
+  bridge.handleLine(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name } }))
+  await bridge.waitForRequests()
   expect(written).toMatchObject([{ id: 1, error: { code: -32_602 } }])
   expect(calls).toEqual([])
 })
@@ -91,8 +91,8 @@ test.each([
   ['before 2026 has no resultType', {}, undefined],
 ])('a refusal in a protocol version %s', async (_, params, resultType) => {
   const { bridge, written } = stage()
-  for (const name of ['ingest_text', 'later_tool']) bridge.take(toolCall(name, params))
-  await bridge.settled()
+  for (const name of ['ingest_text', 'later_tool']) bridge.handleLine(toolCall(name, params))
+  await bridge.waitForRequests()
   const results = written.map(({ result }) => result as Record<string, unknown>)
   expect(results).toMatchObject([{ isError: true }, { isError: true }])
   expect(results.map(result => result.resultType)).toEqual([resultType, resultType])
@@ -109,19 +109,19 @@ test.each([
   ['a name beyond ASCII', 'prompts/get', { name: 'grüße' }, '=?base64?Z3LDvMOfZQ==?='],
 ])('in the version of 2026 a header repeats %s', async (_, method, params, header) => {
   const { bridge, calls } = stage()
-  bridge.take(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...modern, ...params } }))
+  bridge.handleLine(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...modern, ...params } }))
   expect(calls[0]!.call.headers).toMatchObject({ 'mcp-method': method, 'mcp-name': header })
 })
 
 /** A request that fails in one way until it has been sent as often as it may be. */
 async function failing(line: string, error: Error) {
   const { bridge, calls, written } = stage()
-  bridge.take(line)
+  bridge.handleLine(line)
   for (let sent = 0; sent < calls.length; sent++) {
     calls[sent]!.fail(error)
     await new Promise(setImmediate)
   }
-  await bridge.settled()
+  await bridge.waitForRequests()
   return { sent: calls.length, written }
 }
 
@@ -140,20 +140,20 @@ test.each([
   ['a tool that reads and whose answer broke off', toolCall('search_kb'), broken],
 ])('%s is repeated a few times', async (_, line, error) => {
   const { bridge, calls, written } = stage(['write:ingest'])
-  bridge.take(line)
+  bridge.handleLine(line)
   calls[0]!.fail(error)
   await new Promise(setImmediate)
   calls[1]!.answer(200, { jsonrpc: '2.0', id: 1, result: {} })
-  await bridge.settled()
+  await bridge.waitForRequests()
   expect(written).toMatchObject([{ id: 1, result: {} }])
   expect((await failing(list(1), refused)).sent).toBe(6)
 })
 
 test('a tool that changes something is not repeated when its answer breaks off, and the error says so', async () => {
   const { bridge, calls, written } = stage(['write:ingest'])
-  bridge.take(toolCall('ingest_text'))
+  bridge.handleLine(toolCall('ingest_text'))
   calls[0]!.fail(broken)
-  await bridge.settled()
+  await bridge.waitForRequests()
   expect(calls).toHaveLength(1)
   const message = expect.stringContaining('during ingest_text; the call may have been carried out')
   const hint = 'Check whether the change was made before you repeat the call.'
@@ -162,10 +162,10 @@ test('a tool that changes something is not repeated when its answer breaks off, 
 
 test('a request that is refused during shutdown is retried', async () => {
   const { bridge, calls, written } = stage(['write:ingest'])
-  bridge.take(toolCall('ingest_text'))
+  bridge.handleLine(toolCall('ingest_text'))
   calls[0]!.answer(503, { error: { code: 'draining', message: 'the runtime is shutting down' } })
   await new Promise(setImmediate)
   calls[1]!.answer(200, { jsonrpc: '2.0', id: 1, result: {} })
-  await bridge.settled()
+  await bridge.waitForRequests()
   expect(written).toMatchObject([{ id: 1, result: {} }])
 })

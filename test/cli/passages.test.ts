@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { words } from '../../src/base/words.ts'
-import { excerpt, marked } from '../../src/cli/passages/excerpt.ts'
+import { excerpt, highlightMatches } from '../../src/cli/passages/excerpt.ts'
 import { limitPerDocument } from '../../src/cli/passages/find-passages.ts'
 import { readMarkdown, sectionAt } from '../../src/cli/passages/markdown.ts'
 import { stemsOf } from '../../src/cli/passages/matches.ts'
-import { coverageBar, formatMeasures } from '../../src/cli/passages/print-passages.ts'
+import { coverageBar, formatScores } from '../../src/cli/passages/print-passages.ts'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 
 const room = { width: 40, lines: 3 }
@@ -13,7 +13,7 @@ const filler = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do ei
 
 function shown(text: string, question: string): string {
   return excerpt(text, stemsOf(question), room)
-    .map(line => marked(line, word => `<${word}>`))
+    .map(line => highlightMatches(line, word => `<${word}>`))
     .join(' ')
 }
 
@@ -131,9 +131,9 @@ test('a bar has five steps, and only full coverage fills it', () => {
 })
 
 test('numbers have a fixed width, and without coverage only the score is shown', () => {
-  expect(formatMeasures({ score: 0.5, coverage: 1 })).toBe('0.5000  100 %')
-  expect(formatMeasures({ score: 1, coverage: 0.0768 })).toBe('1.0000    7 %')
-  expect(formatMeasures({ score: 1, coverage: undefined })).toBe('1.0000')
+  expect(formatScores({ score: 0.5, coverage: 1 })).toBe('0.5000  100 %')
+  expect(formatScores({ score: 1, coverage: 0.0768 })).toBe('1.0000    7 %')
+  expect(formatScores({ score: 1, coverage: undefined })).toBe('1.0000')
 })
 
 describe('Markdown', () => {

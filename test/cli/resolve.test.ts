@@ -8,7 +8,7 @@ test.each([
   ['knowledge base in workspace demo', '2 knowledge bases in workspace demo'],
   ['saved filter of handbook', '2 saved filters of handbook'],
 ])('several of one name: %s', async (one, several) => {
-  const kind = { one, code: 'not_found', list: 'wb list', create: [] } as const
+  const kind = { noun: one, notFoundCode: 'not_found', listCommand: 'wb list', createCommands: [] } as const
   await expect(pickResource(twins, 'english', kind, undefined)).rejects.toThrow(
     `${several} are named "english"`,
   )
@@ -19,9 +19,14 @@ test.each([
 
 test('where nothing is named, twins are told apart by their ids, in a list and in a choice', async () => {
   const all = [...twins, { row: 'c', id: 'c', name: 'german' }]
-  const kind = { one: 'knowledge base', code: 'not_found', list: 'wb list', create: [] } as const
-  const naming = (word: string) => `--kb ${word}`
-  await expect(pickResource(all, undefined, { ...kind, naming }, undefined)).rejects.toMatchObject({
+  const kind = {
+    noun: 'knowledge base',
+    notFoundCode: 'not_found',
+    listCommand: 'wb list',
+    createCommands: [],
+  } as const
+  const selectCommand = (word: string) => `--kb ${word}`
+  await expect(pickResource(all, undefined, { ...kind, selectCommand }, undefined)).rejects.toMatchObject({
     next: [...twins.map(({ id }) => `--kb ${id}`), '--kb german'],
   })
   const offered: string[] = []

@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { chdir, cwd } from 'node:process'
 import { Readable } from 'node:stream'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import type { IngestItem, Source } from '../../src/cli/ingest/found.ts'
-import { sizeOf } from '../../src/cli/ingest/size.ts'
-import { filesOf, type Intake, shared, sources } from '../../src/cli/ingest/sources.ts'
+import { countDocuments } from '../../src/cli/ingest/count-documents.ts'
+import type { IngestItem, Source } from '../../src/cli/ingest/ingest-item.ts'
+import { type Intake, readSources, shareWalk, walkIntake } from '../../src/cli/ingest/sources.ts'
 import { collect } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { scratchTree } from './scratch-tree.ts'
@@ -15,7 +15,7 @@ const signal = new AbortController().signal
 
 async function all(paths: string[], rest: Partial<Intake> = {}): Promise<IngestItem[]> {
   const found: IngestItem[] = []
-  for await (const one of sources({ paths, cwd: cwd(), all: false, stdin: undefined, ...rest }))
+  for await (const one of readSources({ paths, cwd: cwd(), all: false, stdin: undefined, ...rest }))
     found.push(one)
   return found
 }
@@ -262,7 +262,7 @@ describe('documents', () => {
       { path: `${join(root, 'c.jsonl')}:7`, code: 'extraction_failed', message: expect.any(String) },
     ])
     const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
-    expect(await sizeOf(intake, filesOf(intake), signal)).toBe(6)
+    expect(await countDocuments(intake, walkIntake(intake), signal)).toBe(6)
   })
 
   test('counting and reading share one walk', async () => {
@@ -270,13 +270,16 @@ describe('documents', () => {
     const intake = { paths: [root], cwd: root, all: false, stdin: undefined }
     let steps = 0
     async function* counted() {
-      for await (const met of filesOf(intake)) {
+      for await (const met of walkIntake(intake)) {
         steps++
         yield met
       }
     }
-    const files = shared(counted())
-    const [size, found] = await Promise.all([sizeOf(intake, files, signal), collect(sources(intake, files))])
+    const files = shareWalk(counted())
+    const [size, found] = await Promise.all([
+      countDocuments(intake, files, signal),
+      collect(readSources(intake, files)),
+    ])
     expect([size, found.length, steps]).toEqual([3, 3, 3])
   })
 

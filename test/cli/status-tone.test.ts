@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { keyColumns } from '../../src/cli/shown/key.ts'
-import { statusTone } from '../../src/cli/shown/status-tone.ts'
+import { keyColumns } from '../../src/cli/fields/key.ts'
+import { statusTone } from '../../src/cli/fields/status-tone.ts'
 import { Output } from '../../src/cli/terminal/output.ts'
 import type { ApiKey } from '../../src/contract/keys.ts'
 

@@ -18,12 +18,12 @@ test('a cited passage of an attachment opens with the text before and after it',
   const text = Array.from({ length: 200 }, (_, n) => `Sentence ${n} of the report.`).join(' ')
   const { attachmentId } = await client.call(attachments.create, { params: conversation, body: formOf(text) })
   const talk = new AgentConversation(client, agent, new AbortController().signal)
-  talk.goOn(conversation.conversationId)
+  talk.switchConversation(conversation.conversationId)
   const opened = async (chunkIndex: number) => {
     const chunkId = `${attachmentId}:${chunkIndex}`
     const place = { knowledgeBaseId: null, attachmentId, documentId: null, chunkId, chunkIndex }
     const citation: Citation = { number: 1, ...place, title: null, sourceFilename: 'report.md', page: null }
-    const { text: passage, around } = await talk.passage(citation)
+    const { text: passage, around } = await talk.citedPassage(citation)
     return [around[0], passage, around[1]]
   }
   const [none, first, second] = await opened(0)

@@ -19,7 +19,7 @@ function kept(tokens: StoredTokens | null, nowMs: number, answer: DeviceTokens |
       },
     },
     account: 'https://wb.example 1',
-    loginLine: 'wb login https://wb.example',
+    loginCommand: 'wb login https://wb.example',
     clock: { now: () => nowMs, after: () => () => {} },
     withLock: work => work(),
     async renew(refreshToken) {

@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
-import { toolName } from '../../src/cli/chat/tool-name.ts'
-import { formatToolName } from '../../src/cli/shown/tool-name.ts'
+import { toolDisplayName } from '../../src/cli/chat/tool-name.ts'
+import { formatToolName } from '../../src/cli/fields/tool-name.ts'
 
 test('a model that names a tool of a server which only every object has, is shown what it said', () => {
   for (const id of ['mcp:constructor:x', 'mcp:toString:x', 'mcp:__proto__:x'])
-    expect(toolName(id, { docs: 'Docs' })).toBe(id)
-  expect(toolName('mcp:docs:find', { docs: 'Docs' })).toBe('find of Docs')
+    expect(toolDisplayName(id, { docs: 'Docs' })).toBe(id)
+  expect(toolDisplayName('mcp:docs:find', { docs: 'Docs' })).toBe('find of Docs')
 })
 
 test('a tool whose name would take the name of its server away is not taken for another', () => {
-  expect(toolName('mcp:docs:search_kb\u009d', { docs: 'Docs' })).toBe('search_kb\\u009d of Docs')
+  expect(toolDisplayName('mcp:docs:search_kb\u009d', { docs: 'Docs' })).toBe('search_kb\\u009d of Docs')
 })
 
 test('a server that the configuration calls so keeps its name', () => {

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import type { Outgoing } from '../../src/client/fetch.ts'
 import type { NetworkOptions } from '../../src/client/node/network-options.ts'
 import { timeoutsOf } from '../../src/client/node/timeouts.ts'
-import { network } from '../../src/client/node/transport.ts'
+import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
 const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`, 'utf8')
@@ -42,7 +42,7 @@ const breaking: RequestListener = request => void request.socket.destroy()
 const ok = status(200)
 
 function opened(options: NetworkOptions = {}) {
-  const { fetch, close } = network(options)
+  const { fetch, close } = openNetwork(options)
   onTestFinished(close)
   return fetch
 }

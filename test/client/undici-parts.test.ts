@@ -3,7 +3,7 @@ import { createSecureServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { network } from '../../src/client/node/transport.ts'
+import { openNetwork } from '../../src/client/node/transport.ts'
 
 const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`, 'utf8')
 const folder = 'node_modules/undici/lib'
@@ -29,7 +29,7 @@ test('HTTP/2 is never negotiated, even with a server that prefers it', async () 
   )
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => void server.close())
-  const { fetch, close } = network({ certificate: pem('server') + pem('authority') })
+  const { fetch, close } = openNetwork({ certificate: pem('server') + pem('authority') })
   onTestFinished(close)
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}/`
   expect(await (await fetch(url, { method: 'GET', headers: {} })).text()).toBe('{}')

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { openClient, pathOf } from '../../src/client/client.ts'
-import { network } from '../../src/client/node/transport.ts'
+import { openNetwork } from '../../src/client/node/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { WbError } from '../../src/contract/errors.ts'
@@ -19,7 +19,7 @@ async function against(answer: Answer, more: Partial<Parameters<typeof openClien
     server.close()
   })
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return openClient({ baseUrl, fetch: network().fetch, ...more })
+  return openClient({ baseUrl, fetch: openNetwork().fetch, ...more })
 }
 
 function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
@@ -100,7 +100,7 @@ describe('the typed client', () => {
   })
 
   test('says where nothing listens', async () => {
-    const client = openClient({ baseUrl: 'http://127.0.0.1:1', fetch: network().fetch })
+    const client = openClient({ baseUrl: 'http://127.0.0.1:1', fetch: openNetwork().fetch })
     await expect(client.call(operational.version, {})).rejects.toThrow(
       'no runtime responds at http://127.0.0.1:1: connection refused',
     )

@@ -12,8 +12,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipboardCommand } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/errors.ts'
+import { isReplaced } from '../../src/cli/fields/key.ts'
 import { describeScopes } from '../../src/cli/keys/describe-scopes.ts'
-import { isReplaced } from '../../src/cli/shown/key.ts'
 import {
   formatAgo,
   formatDue,

@@ -3,7 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
-import { nameFromPath } from '../../src/cli/quickstart/plan.ts'
+import { baseNameFromPath } from '../../src/cli/quickstart/plan.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 
@@ -75,7 +75,9 @@ describe('lines to type next', () => {
     const here = place()
     const folder = join(here.home, 'bin')
     mkdirSync(folder)
-    writeFileSync(join(folder, 'wb'), `#!/bin/sh\nexec node "${resolve('bin/run.js')}" "$@"\n`, { mode: 0o755 })
+    writeFileSync(join(folder, 'wb'), `#!/bin/sh\nexec node "${resolve('bin/run.js')}" "$@"\n`, {
+      mode: 0o755,
+    })
     const env = { PATH: `${folder}:${process.env.PATH}` }
     const { stderr } = await here.wb(['workspaces', 'list'], { env })
     expect(stderr).toContain('\n    wb workspaces create demo\n')
@@ -199,6 +201,6 @@ test('an empty folder has the shipped documents stand in, and says so', async ()
 
 test('names of knowledge bases are made of what folders are called', () => {
   expect(
-    ['./docs', '/a/My notes (2)', 'naïve', '2024-notes', '...', 'x'.repeat(60)].map(nameFromPath),
+    ['./docs', '/a/My notes (2)', 'naïve', '2024-notes', '...', 'x'.repeat(60)].map(baseNameFromPath),
   ).toEqual(['docs', 'My_notes_2', 'naive', 'notes', 'handbook', 'x'.repeat(48)])
 })

@@ -32,7 +32,9 @@ test('a line to type next works where the command did, and as whom', { timeout: 
     `  wb kb ingest papers ./my-folder -w "two words" --data-dir ${dataDir} --as-operator\n`,
   )
   const started = await wb(['quickstart', '-w', 'two words', ...there])
-  expect(started.stderr).toContain(` kb ingest handbook ./my-folder -w "two words" --data-dir ${dataDir} --as-operator  `)
+  expect(started.stderr).toContain(
+    ` kb ingest handbook ./my-folder -w "two words" --data-dir ${dataDir} --as-operator  `,
+  )
   expect(started.stderr).toContain(` serve --open -w "two words" --data-dir ${dataDir}  `)
 })
 

@@ -4,7 +4,7 @@ import { exitStatus } from '../../src/cli/command/exit.ts'
 import { reportJson, reportLines, reportOf } from '../../src/cli/command/report.ts'
 import { Interrupted, UsageError } from '../../src/cli/errors.ts'
 import { formatAgo } from '../../src/cli/terminal/duration.ts'
-import { nearestMatch } from '../../src/cli/terminal/nearest.ts'
+import { nearestMatch } from '../../src/cli/terminal/nearest-match.ts'
 import { Output, type Sink } from '../../src/cli/terminal/output.ts'
 import { progressLine, terminalProgress } from '../../src/cli/terminal/progress.ts'
 import { styleFor } from '../../src/cli/terminal/style.ts'
@@ -92,10 +92,10 @@ const rows = [
 ]
 const list = {
   columns: {
-    name: { of: (row: (typeof rows)[number]) => row.name },
-    text: { of: (row: (typeof rows)[number]) => row.text, as: 'free' },
-    when: { of: (row: (typeof rows)[number]) => row.at, as: 'time' },
-    n: { of: (row: (typeof rows)[number]) => row.n, as: 'count' },
+    name: { value: (row: (typeof rows)[number]) => row.name },
+    text: { value: (row: (typeof rows)[number]) => row.text, format: 'flexible' },
+    when: { value: (row: (typeof rows)[number]) => row.at, format: 'time' },
+    n: { value: (row: (typeof rows)[number]) => row.n, format: 'count' },
   },
   empty: ['none yet; make one:', '  wb make'],
 } as const

@@ -1,5 +1,5 @@
 import { onTestFinished } from 'vitest'
-import { eventsOf } from '../../src/client/events.ts'
+import { readEvents } from '../../src/client/read-events.ts'
 import type { Agent } from '../../src/contract/agents.ts'
 import type { MessageSend, TurnEvent } from '../../src/contract/chat.ts'
 import type { Conversation } from '../../src/contract/conversations.ts'
@@ -65,7 +65,7 @@ export async function chatting({
     )
     if (answer.status !== 200) throw new Error(`${answer.status} ${await answer.text()}`)
     try {
-      for await (const { event, data } of eventsOf(answer.body!, leave.signal))
+      for await (const { event, data } of readEvents(answer.body!, leave.signal))
         yield { event, data } as TurnEvent
     } finally {
       leave.abort()

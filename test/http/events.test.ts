@@ -11,7 +11,7 @@ import {
   operatorContext,
   verifiedContext,
 } from '../../src/access/subject.ts'
-import { eventsOf } from '../../src/client/events.ts'
+import { readEvents } from '../../src/client/read-events.ts'
 import { anyCaller } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { route, type ServerEvent } from '../../src/contract/route.ts'
@@ -441,7 +441,7 @@ describe('the client of a stream', () => {
   }
   async function all(...parts: string[]): Promise<ServerEvent[]> {
     const found: ServerEvent[] = []
-    for await (const event of eventsOf(bytes(...parts), undefined)) found.push(event)
+    for await (const event of readEvents(bytes(...parts), undefined)) found.push(event)
     return found
   }
 
@@ -459,7 +459,7 @@ describe('the client of a stream', () => {
       for (const byte of whole) yield Uint8Array.of(byte)
     }
     const found: ServerEvent[] = []
-    for await (const event of eventsOf(single(), undefined)) found.push(event)
+    for await (const event of readEvents(single(), undefined)) found.push(event)
     expect(found).toEqual(given)
   })
 
@@ -486,7 +486,7 @@ describe('the client of a stream', () => {
       yield new TextEncoder().encode('id: 1\ndata: {}\n\n')
       throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
     }
-    const events = eventsOf(broken(), undefined)
+    const events = readEvents(broken(), undefined)
     expect((await events.next()).value).toEqual({ id: '1', event: 'message', data: {} })
     await expect(events.next()).rejects.toMatchObject({ name: 'Unreachable' })
   })

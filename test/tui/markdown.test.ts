@@ -1,7 +1,13 @@
 import { performance } from 'node:perf_hooks'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type Block, blocksOf, emptyReader, read, unfinished } from '../../src/tui/markdown/blocks.ts'
+import {
+  type Block,
+  blocksOf,
+  emptyReader,
+  readPiece,
+  unfinishedBlocks,
+} from '../../src/tui/markdown/blocks.ts'
 import { highlight } from '../../src/tui/markdown/highlight.ts'
 import { renderBlock, renderText } from '../../src/tui/markdown/render.ts'
 import { paintFor } from '../../src/tui/parts/paint.ts'
@@ -20,11 +26,11 @@ function piecewise(pieces: readonly string[]): { taken: Block[]; left: Block[] }
   let reader = emptyReader
   const taken: Block[] = []
   for (const piece of pieces) {
-    const step = read(reader, piece)
+    const step = readPiece(reader, piece)
     reader = step.reader
     taken.push(...step.blocks)
   }
-  return { taken, left: unfinished(reader) }
+  return { taken, left: unfinishedBlocks(reader) }
 }
 
 const text = `# Laws
@@ -193,9 +199,9 @@ describe('Markdown that comes piece by piece', () => {
     const cost = (lines: number) => {
       let reader = emptyReader
       const piece = '- an item of a list\n\nA paragraph that stands for itself.\n\n```\ncode\n```\n\n'
-      for (let at = 0; at < lines; at++) reader = read(reader, piece).reader
+      for (let at = 0; at < lines; at++) reader = readPiece(reader, piece).reader
       const began = performance.now()
-      for (let at = 0; at < 300; at++) reader = read(reader, piece).reader
+      for (let at = 0; at < 300; at++) reader = readPiece(reader, piece).reader
       return performance.now() - began
     }
     cost(300)
@@ -204,8 +210,8 @@ describe('Markdown that comes piece by piece', () => {
     expect(long).toBeLessThan(3 * short + 5)
     // One block without an end is no exception.
     let reader = emptyReader
-    for (let at = 0; at < 20_000; at++) reader = read(reader, 'words without an end ').reader
-    for (let at = 0; at < 20_000; at++) reader = read(reader, '| a | b |\n').reader
+    for (let at = 0; at < 20_000; at++) reader = readPiece(reader, 'words without an end ').reader
+    for (let at = 0; at < 20_000; at++) reader = readPiece(reader, '| a | b |\n').reader
     expect(reader.tail.length).toBeLessThan(8_000)
   })
 

@@ -34,14 +34,14 @@ export default class AccessPolicyAudit extends WbCommand {
     const { items } = await this.client.call(policy.audit, { params: { workspaceId }, query })
     this.output.list(items, {
       columns: {
-        when: { of: row => row.ts, as: 'time' },
-        principal: { of: row => row.principalId },
-        action: { of: row => row.action },
-        decision: { of: row => row.decision, tone: row => (row.decision === 'deny' ? 'bad' : undefined) },
-        reason: { of: row => row.reason },
-        resource: { of: row => row.resourceId, as: 'free' },
-        'knowledge base': { of: row => row.knowledgeBaseId, piped: true },
-        filter: { of: row => row.compiledFilterJson, as: 'free' },
+        when: { value: row => row.ts, format: 'time' },
+        principal: { value: row => row.principalId },
+        action: { value: row => row.action },
+        decision: { value: row => row.decision, tone: row => (row.decision === 'deny' ? 'bad' : undefined) },
+        reason: { value: row => row.reason },
+        resource: { value: row => row.resourceId, format: 'flexible' },
+        'knowledge base': { value: row => row.knowledgeBaseId, pipeOnly: true },
+        filter: { value: row => row.compiledFilterJson, format: 'flexible' },
       },
       empty: [`no row-level access decisions in workspace ${name} yet`],
     })

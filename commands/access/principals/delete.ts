@@ -1,5 +1,5 @@
 import { findPrincipal } from '../../../src/cli/access/principals.ts'
-import { aPrincipal } from '../../../src/cli/command/choices.ts'
+import { principalChoices } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existingArg } from '../../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
@@ -8,7 +8,7 @@ import { principals } from '../../../src/contract/principals.ts'
 export default class AccessPrincipalsDelete extends WbCommand {
   static override summary = 'delete a principal from a workspace'
   static override examples = ['wb access principals delete alice', 'wb access principals delete alice --yes']
-  static override args = { principal: existingArg(aPrincipal, 'ID or label') }
+  static override args = { principal: existingArg(principalChoices, 'ID or label') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -22,6 +22,6 @@ export default class AccessPrincipalsDelete extends WbCommand {
     const what = `principal ${principalId} (${role}) of workspace ${workspace.name}`
     await this.confirmDeletion(what, principalId, flags.yes)
     await this.client.call(principals.delete, { params: { workspaceId, principalId } })
-    this.output.deleted(principalId, `deleted ${what}`)
+    this.output.reportDeleted(principalId, `deleted ${what}`)
   }
 }

@@ -15,14 +15,14 @@ export default class AccessPrincipalsList extends WbCommand {
     const { flags } = await this.parse(AccessPrincipalsList)
     const { workspaceId, name } = await this.workspace()
     const call = { params: { workspaceId } }
-    const { rows, total } = await this.take(this.client.items(principals.list, call), flags.limit)
+    const { rows, total } = await this.takeRows(this.client.items(principals.list, call), flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.principalId },
-        label: { of: row => row.label, as: 'free' },
-        role: { of: row => row.role },
-        attributes: { of: attributesOf, as: 'free' },
-        updated: { of: row => row.updatedAt, as: 'time' },
+        id: { value: row => row.principalId },
+        label: { value: row => row.label, format: 'flexible' },
+        role: { value: row => row.role },
+        attributes: { value: attributesOf, format: 'flexible' },
+        updated: { value: row => row.updatedAt, format: 'time' },
       },
       empty: [`no principals in workspace ${name} yet; add one:`, '  wb access principals create alice'],
       total,

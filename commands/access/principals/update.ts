@@ -1,5 +1,5 @@
 import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/access/principals.ts'
-import { aPrincipal } from '../../../src/cli/command/choices.ts'
+import { principalChoices } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existingArg } from '../../../src/cli/command/existing-arg.ts'
 import { principals } from '../../../src/contract/principals.ts'
@@ -10,7 +10,7 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     'wb access principals update alice --role viewer',
     'wb access principals update alice --attribute team=red --attribute site=north',
   ]
-  static override args = { principal: existingArg(aPrincipal, 'ID or label') }
+  static override args = { principal: existingArg(principalChoices, 'ID or label') }
   static override flags = principalFlags
 
   async run() {

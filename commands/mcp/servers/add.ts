@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { shellWord } from '../../../src/base/shell-word.ts'
-import { anMcpServer } from '../../../src/cli/command/choices.ts'
+import { mcpServerChoices } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { offerRelease } from '../../../src/cli/services/offer-release.ts'
@@ -24,7 +24,7 @@ export default class McpServersAdd extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(McpServersAdd)
     const { workspaceId } = await this.workspaceOrDefault()
-    await this.confirmDuplicateName(anMcpServer, args.name)
+    await this.confirmDuplicateName(mcpServerChoices, args.name)
     const body = {
       label: args.name,
       url: args.url,
@@ -36,11 +36,11 @@ export default class McpServersAdd extends WbCommand {
     this.output.made(made, made.mcpServerId, `added MCP server ${made.label}`)
     if (made.credentialRef !== null) {
       const use = { ref: made.credentialRef, host: new URL(made.url).host }
-      const agree = this.askYesNo.bind(this)
+      const confirm = this.askYesNo.bind(this)
       const note = (line: string) => this.output.note(line)
-      await offerRelease({ client: this.client, agree, note }, use, workspaceId)
+      await offerRelease({ client: this.client, confirm, note }, use, workspaceId)
     }
     const next = made.authType === 'oauth2' ? 'login' : 'test'
-    this.output.next(`wb mcp servers ${next} ${shellWord(made.label)}`)
+    this.output.suggest(`wb mcp servers ${next} ${shellWord(made.label)}`)
   }
 }

@@ -17,14 +17,14 @@ export default class McpServersList extends WbCommand {
     const request = { params: { workspaceId } }
     const registered = this.client.items(mcpServers.list, request)
     const declared = this.output.json ? [] : await listDeclaredServers(workspaceId, this.session)
-    const { rows, total } = await this.take(oneAfterTheOther(registered, declared), flags.limit)
+    const { rows, total } = await this.takeRows(concatenate(registered, declared), flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.mcpServerId, piped: true },
-        name: { of: row => row.label },
-        url: { of: row => row.url, as: 'free' },
-        tools: { of: row => row.allowedTools?.length ?? 'all' },
-        enabled: { of: row => (row.enabled ? 'yes' : 'no') },
+        id: { value: row => row.mcpServerId, pipeOnly: true },
+        name: { value: row => row.label },
+        url: { value: row => row.url, format: 'flexible' },
+        tools: { value: row => row.allowedTools?.length ?? 'all' },
+        enabled: { value: row => (row.enabled ? 'yes' : 'no') },
       },
       empty: [`no MCP servers in workspace ${name}; add one:`, '  wb mcp servers add NAME URL'],
       total,
@@ -38,7 +38,7 @@ export default class McpServersList extends WbCommand {
   }
 }
 
-async function* oneAfterTheOther(registered: AsyncIterable<McpServer>, declared: readonly DeclaredServer[]) {
+async function* concatenate(registered: AsyncIterable<McpServer>, declared: readonly DeclaredServer[]) {
   yield* registered
   yield* declared
 }

@@ -5,7 +5,7 @@ import { WbCommand } from '../../../src/cli/command/command.ts'
 import { openLink } from '../../../src/cli/connection/browser.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import {
-  authorizationPage,
+  checkedAuthorizationUrl,
   listenForCallback,
   parseAuthorizationResponse,
   parsePastedUrl,
@@ -33,17 +33,17 @@ export default class McpServersLogin extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
-    const again = `wb mcp servers login ${shellWord(plainLine(label))}`
+    const loginCommand = `wb mcp servers login ${shellWord(plainLine(label))}`
     const callback = await listenForCallback()
     try {
       const body = { redirectUri: callback.redirectUri }
-      const beginning = this.client.call(mcpServers.beginSignIn, { params, body })
-      const begun = await this.waitFor(`asking ${plainLine(label)} where to sign in`, beginning)
-      this.output.warn(`  Sign in at: ${authorizationPage(begun)}`)
-      const returned = flags['no-browser']
-        ? parsePastedUrl(await this.#pasted(again), again)
-        : await this.#opened(begun, callback.returned(begun.state), again)
-      const response = parseAuthorizationResponse(returned, begun.state, again)
+      const starting = this.client.call(mcpServers.beginSignIn, { params, body })
+      const pending = await this.waitFor(`asking ${plainLine(label)} where to sign in`, starting)
+      this.output.warn(`  Sign in at: ${checkedAuthorizationUrl(pending)}`)
+      const redirect = flags['no-browser']
+        ? parsePastedUrl(await this.#readPastedUrl(loginCommand), loginCommand)
+        : await this.#waitForRedirect(pending, callback.waitForRedirect(pending.state), loginCommand)
+      const response = parseAuthorizationResponse(redirect, pending.state, loginCommand)
       const signedIn = await this.client.call(mcpServers.finishSignIn, { params, body: response })
       if (this.output.json) return this.output.value(signedIn)
       this.output.note(`  ✓ signed in to ${plainLine(label)}`)
@@ -52,14 +52,16 @@ export default class McpServersLogin extends WbCommand {
     }
   }
 
-  async #opened(begun: PendingSignIn, returned: Promise<URL>, again: string): Promise<URL> {
-    if (!(await openLink(authorizationPage(begun), this.io)))
+  async #waitForRedirect(begun: PendingSignIn, returned: Promise<URL>, loginCommand: string): Promise<URL> {
+    if (!(await openLink(checkedAuthorizationUrl(begun), this.io)))
       this.output.warn('  Open it in a browser on this machine. On another machine, use --no-browser.')
-    return this.waitFor('waiting for the browser', waitForBrowser(returned, begun, again, this.signal))
+    return this.waitFor('waiting for the browser', waitForBrowser(returned, begun, loginCommand, this.signal))
   }
 
-  async #pasted(again: string): Promise<string> {
+  async #readPastedUrl(loginCommand: string): Promise<string> {
     this.output.warn('  The browser ends at a page of 127.0.0.1 that does not load. Paste its address here.')
-    return this.canAsk ? this.ask('Address:', 'the address is missing') : readPastedLine(this.io.stdin, again)
+    return this.canAsk
+      ? this.ask('Address:', 'the address is missing')
+      : readPastedLine(this.io.stdin, loginCommand)
   }
 }

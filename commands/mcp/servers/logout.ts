@@ -14,6 +14,6 @@ export default class McpServersLogout extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     await this.client.call(mcpServers.endSignIn, { params: { workspaceId, mcpServerId } })
-    this.output.deleted(mcpServerId, `signed out of ${plainLine(label)}`)
+    this.output.reportDeleted(mcpServerId, `signed out of ${plainLine(label)}`)
   }
 }

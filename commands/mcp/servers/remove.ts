@@ -1,4 +1,4 @@
-import { anMcpServer } from '../../../src/cli/command/choices.ts'
+import { mcpServerChoices } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existingArg } from '../../../src/cli/command/existing-arg.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
@@ -8,7 +8,7 @@ import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 export default class McpServersRemove extends WbCommand {
   static override summary = 'remove an MCP server'
   static override examples = ['wb mcp servers remove tools', 'wb mcp servers remove tools --yes']
-  static override args = { server: existingArg(anMcpServer, 'name or ID') }
+  static override args = { server: existingArg(mcpServerChoices, 'name or ID') }
   static override flags = { yes: yesFlag }
 
   async run() {
@@ -20,6 +20,6 @@ export default class McpServersRemove extends WbCommand {
     const what = `MCP server ${label} at ${url}`
     await this.confirmDeletion(what, label, flags.yes)
     await this.client.call(mcpServers.delete, { params: { workspaceId, mcpServerId } })
-    this.output.deleted(mcpServerId, `removed ${what}`)
+    this.output.reportDeleted(mcpServerId, `removed ${what}`)
   }
 }

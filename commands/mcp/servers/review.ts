@@ -21,17 +21,17 @@ export default class McpServersReview extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
-    const asked = this.client.call(mcpServers.tools, { params })
-    const found = await this.waitFor(`asking ${label}`, asked)
+    const listing = this.client.call(mcpServers.tools, { params })
+    const found = await this.waitFor(`asking ${label}`, listing)
     if (found.error) throw serverError(label, found.error)
-    const accept = await this.#accepted(toolsAwaitingReview(found), flags.yes)
-    const stands =
+    const accept = await this.#confirmTools(toolsAwaitingReview(found), flags.yes)
+    const reviewed =
       accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })
-    this.#show(stands, label)
-    if (!this.canAsk && toolsAwaitingReview(stands).length > 0) this.exitCode = exit.failed
+    this.#show(reviewed, label)
+    if (!this.canAsk && toolsAwaitingReview(reviewed).length > 0) this.exitCode = exit.failed
   }
 
-  async #accepted(waiting: readonly McpServerTool[], yes: boolean) {
+  async #confirmTools(waiting: readonly McpServerTool[], yes: boolean) {
     const accepted: { name: string; hash: string }[] = []
     for (const tool of waiting) {
       if (!yes) for (const line of reviewLines(tool)) this.output.warn(line)
@@ -41,13 +41,13 @@ export default class McpServersReview extends WbCommand {
     return accepted
   }
 
-  #show(stands: McpServerTools, label: string) {
-    if (this.output.json) return this.output.value(stands)
-    this.output.list(stands.items, {
+  #show(reviewed: McpServerTools, label: string) {
+    if (this.output.json) return this.output.value(reviewed)
+    this.output.list(reviewed.items, {
       columns: {
-        tool: { of: row => row.name },
-        state: { of: row => row.state },
-        'agents may call it': { of: row => (row.allowed && row.state === 'accepted' ? 'yes' : 'no') },
+        tool: { value: row => row.name },
+        state: { value: row => row.state },
+        'agents may call it': { value: row => (row.allowed && row.state === 'accepted' ? 'yes' : 'no') },
       },
       empty: [`MCP server ${label} has no tools`],
     })

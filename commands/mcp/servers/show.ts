@@ -14,9 +14,10 @@ export default class McpServersShow extends WbCommand {
   async run() {
     const { args } = await this.parse(McpServersShow)
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
-    const asked = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
-    const [waiting] = await this.waitFor(`asking ${server.label}`, Promise.resolve(asked))
-    const signIn = !this.output.json && server.authType === 'oauth2' ? await this.#signIn(server) : undefined
+    const searching = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
+    const [waiting] = await this.waitFor(`asking ${server.label}`, Promise.resolve(searching))
+    const signIn =
+      !this.output.json && server.authType === 'oauth2' ? await this.#describeSignIn(server) : undefined
     this.output.fields(server, {
       id: server.mcpServerId,
       name: server.label,
@@ -31,7 +32,7 @@ export default class McpServersShow extends WbCommand {
     })
   }
 
-  async #signIn({ workspaceId, mcpServerId, label }: McpServer): Promise<string> {
+  async #describeSignIn({ workspaceId, mcpServerId, label }: McpServer): Promise<string> {
     const { signedIn } = await this.client.call(mcpServers.showSignIn, {
       params: { workspaceId, mcpServerId },
     })

@@ -16,8 +16,8 @@ export default class McpServersTest extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
-    const trying = this.client.call(mcpServers.testConnection, { params })
-    const found = await this.waitFor(`asking ${label}`, trying)
+    const testing = this.client.call(mcpServers.testConnection, { params })
+    const found = await this.waitFor(`asking ${label}`, testing)
     if (this.output.json) {
       this.output.value(found)
       if (!found.ok) this.exitCode = exit.failed
@@ -32,8 +32,8 @@ export default class McpServersTest extends WbCommand {
       found.tools.map(name => ({ name })),
       {
         columns: {
-          tool: { of: row => row.name },
-          'agents may call it': { of: row => (mayCall(row.name) ? 'yes' : 'no') },
+          tool: { value: row => row.name },
+          'agents may call it': { value: row => (mayCall(row.name) ? 'yes' : 'no') },
         },
         empty: [`MCP server ${label} has no tools`],
       },

@@ -4,15 +4,15 @@ import { WbError } from '../../contract/errors.ts'
 import { type Principal, principals } from '../../contract/principals.ts'
 import { roles } from '../../contract/scopes.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { keyValues } from '../command/flags.ts'
+import { parseKeyValues } from '../command/flags.ts'
+import type { Fields } from '../fields/resources.ts'
 import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
-import type { Fields } from '../shown/resources.ts'
 
 const kind: ResourceKind = {
-  one: 'principal',
-  code: 'principal_not_found',
-  list: 'wb access principals list',
-  create: ['wb access principals create alice'],
+  noun: 'principal',
+  notFoundCode: 'principal_not_found',
+  listCommand: 'wb access principals list',
+  createCommands: ['wb access principals create alice'],
 }
 
 /** Flags for the fields of a principal. */
@@ -34,7 +34,7 @@ export function principalBody(flags: { label?: string; role?: Principal['role'];
   return {
     label: flags.label === '' ? null : flags.label,
     role: flags.role,
-    attributes: flags.attribute && keyValues(flags.attribute, '--attribute'),
+    attributes: flags.attribute && parseKeyValues(flags.attribute, '--attribute'),
   }
 }
 
@@ -45,7 +45,7 @@ export function principalBody(flags: { label?: string; role?: Principal['role'];
  * @throws UsageError  several are labelled so
  */
 export async function findPrincipal(
-  { client, choose }: ResolveContext,
+  { client, promptForChoice }: ResolveContext,
   { workspaceId, name }: Workspace,
   wanted: string,
 ): Promise<Principal> {
@@ -56,7 +56,7 @@ export async function findPrincipal(
     { row, id: row.principalId, name: row.principalId },
     ...(row.label ? [{ row, id: row.principalId, name: row.label }] : []),
   ])
-  return pickResource(named, wanted, { ...kind, one: `principal in workspace ${name}` }, choose)
+  return pickResource(named, wanted, { ...kind, noun: `principal in workspace ${name}` }, promptForChoice)
 }
 
 /** Returns the fields of a principal to show. */

@@ -3,6 +3,7 @@ import { collect } from '../../client/client.ts'
 import type { ToolRules } from '../../contract/agents.ts'
 import { llmServices } from '../../contract/services.ts'
 import { UsageError } from '../errors.ts'
+import { parseRule, ruleWords } from '../fields/tool-rule.ts'
 import {
   knowledgeBaseKind,
   listKnowledgeBases,
@@ -11,7 +12,6 @@ import {
   type ResourceKind,
 } from '../find/resolve.ts'
 import { resolveToolPatterns } from '../find/tool.ts'
-import { parseRule, ruleWords } from '../shown/tool-rule.ts'
 import { samplingFlags } from './sampling-flags.ts'
 
 /** Flags of `wb agents create` and `wb agents update`. */
@@ -46,14 +46,14 @@ export const agentFlags = {
  * @throws WbError agent_tool_unresolved  no tool matches; suggests a similar name
  */
 export async function parseToolRules(
-  resolving: ResolveContext,
+  context: ResolveContext,
   workspaceId: string,
   given: readonly string[] | undefined,
 ): Promise<ToolRules | undefined> {
   if (given === undefined || given.length === 0) return undefined
   const rules = given.map(ruleOf)
   const patterns = await resolveToolPatterns(
-    resolving,
+    context,
     workspaceId,
     rules.map(({ tool }) => tool),
   )
@@ -70,10 +70,10 @@ function ruleOf(given: string): { tool: string; rule: ToolRules[string] } {
 }
 
 const llmServiceKind: ResourceKind = {
-  one: 'LLM service',
-  code: 'llm_service_not_found',
-  list: 'wb services list',
-  create: ['wb services create'],
+  noun: 'LLM service',
+  notFoundCode: 'llm_service_not_found',
+  listCommand: 'wb services list',
+  createCommands: ['wb services create'],
 }
 
 /**
@@ -84,16 +84,16 @@ const llmServiceKind: ResourceKind = {
  * @throws UsageError  several services match
  */
 export async function resolveLlmServiceId(
-  resolving: ResolveContext,
+  context: ResolveContext,
   workspaceId: string,
   wanted?: string,
 ): Promise<string | null> {
   const request = { params: { workspaceId } }
-  const all = await collect(resolving.client.items(llmServices.list, request))
+  const all = await collect(context.client.items(llmServices.list, request))
   if (all.length === 0 && wanted === undefined) return null
   const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
-  const naming = (name: string) => `--llm ${name}`
-  return pickResource(named, wanted, { ...llmServiceKind, naming }, resolving.choose)
+  const selectCommand = (name: string) => `--llm ${name}`
+  return pickResource(named, wanted, { ...llmServiceKind, selectCommand }, context.promptForChoice)
 }
 
 /**

@@ -9,17 +9,17 @@ import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { readDocumentChunks } from '../documents/chunks.ts'
+import { documentName } from '../fields/resources.ts'
 import { conversationName } from '../find/conversation.ts'
 import { listKnowledgeBases } from '../find/resolve.ts'
 import { findPassages, type Passage } from '../passages/find-passages.ts'
-import { documentName } from '../shown/resources.ts'
 import { formatAgo } from '../terminal/duration.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { conversationMarkdown } from './conversation-markdown.ts'
-import { type ChatPort, type Choice, type OutgoingMessage, usedPassagesMax } from './port.ts'
+import { type ChatPort, type ChoiceItem, type OutgoingMessage, usedPassagesMax } from './port.ts'
 import { usedChunks } from './used-chunks.ts'
 
-const passagesFound = 5
+const passagesFoundMax = 5
 
 type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
@@ -45,19 +45,19 @@ export class AgentConversation implements ChatPort {
   }
 
   /** Sends a message whose turn continues if the connection breaks, as far as the runtime allows more of them. */
-  async *send(say: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  async *send(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     this.#isDetached = true
     try {
-      yield* this.#stream({ ...say, approvals: true, detached: true }, signal)
+      yield* this.#stream({ ...message, approvals: true, detached: true }, signal)
     } catch (error) {
       if (!(error instanceof WbError && error.code === 'rate_limited')) throw error
       this.#isDetached = false
-      yield* this.#stream({ ...say, approvals: true }, signal)
+      yield* this.#stream({ ...message, approvals: true }, signal)
     }
   }
 
   async *attach(signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
     for await (const { event, data } of this.client.events(chat.attach, { params }, { signal })) {
       this.#isDetached = true
       yield { event, data } as TurnEvent
@@ -66,7 +66,7 @@ export class AgentConversation implements ChatPort {
 
   async stop(): Promise<void> {
     if (!this.#isDetached) return
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
     await this.client.call(chat.stop, { params }).catch(error => {
       // The turn has ended meanwhile.
       if (!(error instanceof WbError && error.code === 'not_found')) throw error
@@ -74,18 +74,18 @@ export class AgentConversation implements ChatPort {
   }
 
   /** Sends a message whose turn ends with the connection; the sender can approve tool calls. */
-  sendAttended(say: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    return this.#stream({ ...say, approvals: true }, signal)
+  sendWithApprovals(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    return this.#stream({ ...message, approvals: true }, signal)
   }
 
-  /** Like {@link sendAttended}, but tools that need an approval are denied. */
-  sendUnasked(say: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
-    return this.#stream(say, signal)
+  /** Like {@link sendWithApprovals}, but tools that need an approval are denied. */
+  sendWithoutApprovals(message: OutgoingMessage, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    return this.#stream(message, signal)
   }
 
-  async sendWhole(say: OutgoingMessage): Promise<MessagePair> {
+  async sendAndWait(message: OutgoingMessage): Promise<MessagePair> {
     const pair = await this.#inConversation(params =>
-      this.client.call(chat.send, { params, body: bodyOf(say) }),
+      this.client.call(chat.send, { params, body: requestBody(message) }),
     )
     this.#isUnused = false
     return pair
@@ -113,7 +113,7 @@ export class AgentConversation implements ChatPort {
   async attachments(): Promise<readonly Attachment[]> {
     const conversationId = this.#conversationId
     if (conversationId === undefined) return []
-    const params = { ...this.#ofAgent, conversationId }
+    const params = { ...this.#agentParams, conversationId }
     const all = { limit: limits.attachmentsPerConversation }
     return (await this.client.call(attachments.list, { params, query: all })).items
   }
@@ -125,37 +125,37 @@ export class AgentConversation implements ChatPort {
   }
 
   async decide(approvalId: string, decision: Approval['decision']): Promise<void> {
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', approvalId }
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', approvalId }
     await this.client.call(chat.decide, { params, body: { decision } })
   }
 
-  async said(): Promise<Message[]> {
+  async messages(): Promise<Message[]> {
     const conversationId = this.#conversationId
     if (conversationId === undefined) {
-      await this.client.call(agents.show, { params: this.#ofAgent })
+      await this.client.call(agents.show, { params: this.#agentParams })
       return []
     }
-    const params = { ...this.#ofAgent, conversationId }
+    const params = { ...this.#agentParams, conversationId }
     return collect(this.client.items(messages.list, { params }))
   }
 
-  async exported(): Promise<string | undefined> {
-    const said = await this.said()
+  async exportMarkdown(): Promise<string | undefined> {
+    const messages = await this.messages()
     // The runtime derives the title from the first question.
     this.#conversation = undefined
-    const conversation = await this.#begun()
-    if (!conversation || said.length === 0) return undefined
-    const params = { ...this.#ofAgent, conversationId: conversation.conversationId }
+    const conversation = await this.#load()
+    if (!conversation || messages.length === 0) return undefined
+    const params = { ...this.#agentParams, conversationId: conversation.conversationId }
     const attached = await this.client.call(attachments.list, {
       params,
       query: { limit: limits.attachmentsPerConversation },
     })
-    return plain(conversationMarkdown(conversation, this.agent.name, said, attached.items))
+    return plain(conversationMarkdown(conversation, this.agent.name, messages, attached.items))
   }
 
-  async find(question: string): Promise<Passage[]> {
+  async findPassages(question: string): Promise<Passage[]> {
     const { workspaceId } = this.agent
-    const ids = await this.#inUse()
+    const ids = await this.#idsInUse()
     const knowledgeBaseIds = ids.length === 0 ? undefined : [...ids]
     return findPassages(
       {
@@ -164,11 +164,11 @@ export class AgentConversation implements ChatPort {
         signal: this.signal,
         body: { text: question.slice(0, limits.searchTextChars), knowledgeBaseIds },
       },
-      passagesFound,
+      passagesFoundMax,
     )
   }
 
-  async passage({ knowledgeBaseId, attachmentId, documentId, chunkId, chunkIndex }: Citation) {
+  async citedPassage({ knowledgeBaseId, attachmentId, documentId, chunkId, chunkIndex }: Citation) {
     const { workspaceId } = this.agent
     if (attachmentId !== null) return this.#attachedPassage(attachmentId, chunkIndex ?? 0)
     if (documentId === null || knowledgeBaseId === null) return { text: '', around: ['', ''] as const }
@@ -177,10 +177,10 @@ export class AgentConversation implements ChatPort {
     let before = ''
     let text: string | undefined
     for await (const chunk of readDocumentChunks(this.client, document)) {
-      const said = chunk.text ?? ''
-      if (text !== undefined) return { text, around: [before, said] as const }
-      if (chunk.id === chunkId) text = said
-      else before = said
+      const messages = chunk.text ?? ''
+      if (text !== undefined) return { text, around: [before, messages] as const }
+      if (chunk.id === chunkId) text = messages
+      else before = messages
     }
     return { text: text ?? '', around: [text === undefined ? '' : before, ''] as const }
   }
@@ -206,7 +206,7 @@ export class AgentConversation implements ChatPort {
 
   async documentTitles(max: number): Promise<string[]> {
     const { workspaceId } = this.agent
-    const inUse = await this.#inUse()
+    const inUse = await this.#idsInUse()
     const ids = inUse.length > 0 ? inUse : (await this.knowledgeBases()).map(({ id }) => id)
     const pages = await Promise.all(
       ids.slice(0, max).map(knowledgeBaseId =>
@@ -222,7 +222,7 @@ export class AgentConversation implements ChatPort {
   }
 
   async #attachedPassage(attachmentId: string, index: number) {
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', attachmentId }
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', attachmentId }
     const { text, chunkEnds } = await this.client.call(attachments.show, { params })
     const end = (at: number) => (at < 0 ? 0 : (chunkEnds[at] ?? text.length))
     const chunk = (at: number) => text.slice(end(at - 1), end(at))
@@ -237,43 +237,43 @@ export class AgentConversation implements ChatPort {
     )
   }
 
-  async models(): Promise<Choice[]> {
+  async models(): Promise<ChoiceItem[]> {
     const { workspaceId, llmServiceId: bound } = this.agent
     const all = await collect(this.client.items(llmServices.list, { params: { workspaceId } }))
     return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
       id,
       name: modelName,
       alias: name,
-      about: `${name}, ${provider}${id === bound ? ", the agent's own" : ''}`,
+      description: `${name}, ${provider}${id === bound ? ", the agent's own" : ''}`,
       isChosen: id === bound,
     }))
   }
 
-  async knowledgeBases(): Promise<Choice[]> {
+  async knowledgeBases(): Promise<ChoiceItem[]> {
     const { workspaceId } = this.agent
-    const chosen = await this.#inUse()
+    const chosen = await this.#idsInUse()
     const all = await listKnowledgeBases(this.client, workspaceId)
     return all.map(({ knowledgeBaseId: id, name, description }) => ({
       id,
       name,
-      about: description ?? '',
+      description: description ?? '',
       isChosen: chosen.length === 0 || chosen.includes(id),
     }))
   }
 
   async knowledgeBasesInUse(): Promise<string[]> {
-    const chosen = await this.#inUse()
+    const chosen = await this.#idsInUse()
     if (chosen.length === 0) return []
     const all = await listKnowledgeBases(this.client, this.agent.workspaceId)
     return all.flatMap(({ knowledgeBaseId, name }) => (chosen.includes(knowledgeBaseId) ? [name] : []))
   }
 
   async useKnowledgeBases(chosen: readonly string[]): Promise<void> {
-    const ids = chosen.length === 0 ? await this.#all() : chosen
+    const ids = chosen.length === 0 ? await this.#allIds() : chosen
     this.#knowledgeBaseIds = ids
     const conversationId = this.#conversationId
     if (conversationId === undefined) return
-    const params = { ...this.#ofAgent, conversationId }
+    const params = { ...this.#agentParams, conversationId }
     this.#conversation = await this.client.call(conversations.update, {
       params,
       body: { knowledgeBaseIds: [...ids] },
@@ -281,44 +281,44 @@ export class AgentConversation implements ChatPort {
   }
 
   /** Returns the IDs that mean the whole workspace: none, or all IDs if the agent has its own knowledge bases. */
-  async #all(): Promise<string[]> {
+  async #allIds(): Promise<string[]> {
     if (this.agent.knowledgeBaseIds.length === 0) return []
     return (await this.knowledgeBases()).map(({ id }) => id)
   }
 
-  async conversations(search: string): Promise<Choice[]> {
+  async conversations(search: string): Promise<ChoiceItem[]> {
     const found = { sort: 'activity' as const, ...(search !== '' && { q: search }) }
-    const items = this.client.items(conversations.list, { params: this.#ofAgent, query: found })
+    const items = this.client.items(conversations.list, { params: this.#agentParams, query: found })
     return (await collect(items)).map(one => ({
       id: one.conversationId,
       name: conversationName(one),
-      about: formatAgo(Date.parse(one.lastActivityAt), systemClock.now()),
+      description: formatAgo(Date.parse(one.lastActivityAt), systemClock.now()),
       isChosen: one.conversationId === this.#conversationId,
     }))
   }
 
-  async versions(messageId: string): Promise<Choice[]> {
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', messageId }
+  async versions(messageId: string): Promise<ChoiceItem[]> {
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', messageId }
     const { items } = await this.client.call(messages.versions, { params })
     return items.map(({ message, answer, isCurrent }, at) => ({
       id: message.messageId,
       name: `${at + 1} of ${items.length}`,
-      about: plainLine(`${message.content} → ${answer?.content ?? 'no answer'}`),
+      description: plainLine(`${message.content} → ${answer?.content ?? 'no answer'}`),
       isChosen: isCurrent,
     }))
   }
 
   async useVersion(messageId: string): Promise<void> {
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', messageId }
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '', messageId }
     await this.client.call(messages.select, { params })
   }
 
   async rename(title: string): Promise<void> {
-    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    const params = { ...this.#agentParams, conversationId: this.#conversationId ?? '' }
     this.#conversation = await this.client.call(conversations.update, { params, body: { title } })
   }
 
-  goOn(conversationId: string | undefined): void {
+  switchConversation(conversationId: string | undefined): void {
     this.#conversationId = conversationId
     this.#conversation = undefined
     this.#isUnused = false
@@ -326,36 +326,36 @@ export class AgentConversation implements ChatPort {
   }
 
   /** Returns the newest conversation with this agent; undefined without one. */
-  async newest(): Promise<Conversation | undefined> {
-    const page = { params: this.#ofAgent, query: { limit: 1 } }
+  async newestConversation(): Promise<Conversation | undefined> {
+    const page = { params: this.#agentParams, query: { limit: 1 } }
     return (await this.client.call(conversations.list, page)).items[0]
   }
 
-  get #ofAgent() {
+  get #agentParams() {
     const { workspaceId, agentId } = this.agent
     return { workspaceId, agentId }
   }
 
   /** IDs of the knowledge bases of the conversation, or else of the agent; empty for the whole workspace. */
-  async #inUse(): Promise<readonly string[]> {
-    const conversation = await this.#begun()
+  async #idsInUse(): Promise<readonly string[]> {
+    const conversation = await this.#load()
     const own = conversation?.knowledgeBaseIds ?? this.#knowledgeBaseIds ?? []
     return own.length > 0 ? own : this.agent.knowledgeBaseIds
   }
 
-  async #begun(): Promise<Conversation | undefined> {
+  async #load(): Promise<Conversation | undefined> {
     const conversationId = this.#conversationId
     if (conversationId === undefined) return undefined
-    const params = { ...this.#ofAgent, conversationId }
+    const params = { ...this.#agentParams, conversationId }
     this.#conversation ??= await this.client.call(conversations.show, { params })
     return this.#conversation
   }
 
   async *#stream(
-    say: OutgoingMessage & { approvals?: boolean; detached?: boolean },
+    message: OutgoingMessage & { approvals?: boolean; detached?: boolean },
     signal: AbortSignal,
   ): AsyncGenerator<TurnEvent> {
-    const body = bodyOf(say)
+    const body = requestBody(message)
     const events = await this.#inConversation(async params => {
       const stream = this.client.events(chat.stream, { params, body }, { signal })
       return { first: await stream.next(), rest: stream }
@@ -364,7 +364,7 @@ export class AgentConversation implements ChatPort {
     try {
       if (first.done) return
       const { event, data } = first.value
-      if (event === 'stream-error' && this.#isUnused) await this.#forget()
+      if (event === 'stream-error' && this.#isUnused) await this.#discard()
       else this.#isUnused = false
       yield { event, data } as TurnEvent
       for await (const { event, data } of rest) yield { event, data } as TurnEvent
@@ -375,34 +375,34 @@ export class AgentConversation implements ChatPort {
   }
 
   /** Sends a message in the conversation. A new conversation is deleted if its first message is refused. */
-  async #inConversation<T>(say: (params: ConversationParams) => Promise<T>): Promise<T> {
-    const conversationId = this.#conversationId ?? (await this.#begin())
+  async #inConversation<T>(send: (params: ConversationParams) => Promise<T>): Promise<T> {
+    const conversationId = this.#conversationId ?? (await this.#create())
     try {
-      return await say({ ...this.#ofAgent, conversationId })
+      return await send({ ...this.#agentParams, conversationId })
     } catch (error) {
-      if (this.#isUnused && error instanceof WbError) await this.#forget()
+      if (this.#isUnused && error instanceof WbError) await this.#discard()
       throw error
     }
   }
 
-  async #begin(): Promise<string> {
+  async #create(): Promise<string> {
     const body = { knowledgeBaseIds: [...(this.#knowledgeBaseIds ?? [])] }
-    this.#conversation = await this.client.call(conversations.create, { params: this.#ofAgent, body })
+    this.#conversation = await this.client.call(conversations.create, { params: this.#agentParams, body })
     this.#conversationId = this.#conversation.conversationId
     this.#isUnused = true
     return this.#conversationId
   }
 
-  async #forget(): Promise<void> {
+  async #discard(): Promise<void> {
     const conversationId = this.#conversationId
-    this.goOn(undefined)
+    this.switchConversation(undefined)
     if (conversationId === undefined) return
-    await this.client.call(conversations.delete, { params: { ...this.#ofAgent, conversationId } })
+    await this.client.call(conversations.delete, { params: { ...this.#agentParams, conversationId } })
   }
 }
 
 /** Returns what is sent of a message: its images without their names. */
-function bodyOf<S extends OutgoingMessage>({ images = [], ...say }: S) {
+function requestBody<S extends OutgoingMessage>({ images = [], ...message }: S) {
   const sent = images.map(({ mediaType, data }) => ({ mediaType, data }))
-  return { ...say, ...(sent.length > 0 && { images: sent }) }
+  return { ...message, ...(sent.length > 0 && { images: sent }) }
 }

@@ -5,24 +5,24 @@ import type { Agent } from '../../contract/agents.ts'
 import type { TurnEvent } from '../../contract/chat.ts'
 import { WbCommand } from '../command/command.ts'
 import { readAll } from '../connection/request-body.ts'
-import { isCi, takesUtf8 } from '../environment.ts'
+import { isCi, supportsUtf8 } from '../environment.ts'
 import { UsageError } from '../errors.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
 import { listMcpServers } from '../find/mcp-server.ts'
 import { asciiTerminal } from '../terminal/charset.ts'
-import { clipboardOr } from '../terminal/clipboard.ts'
+import { findClipboard } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { unquotePath } from '../terminal/unquote-path.ts'
 import { AgentConversation } from './agent-conversation.ts'
 import { finishNote } from './finish-note.ts'
 import { readImage, readImages } from './images.ts'
-import type { AskOptions, ChatAbout, ChatInterfaces, ChatOptions } from './interface.ts'
-import { withModelSetup } from './no-model.ts'
+import type { AskOptions, ChatInterfaces, ChatOptions, ChatSubject } from './interface.ts'
+import { withModelSetup } from './model-setup.ts'
 import type { OutgoingMessage } from './port.ts'
 import { errorOfEvent, failedAnswer, printAnswer, unfinishedAnswer } from './print-answer.ts'
 import { readAttachment } from './read-attachment.ts'
 import { resolveAgent } from './resolve-agent.ts'
-import { isMcpTool, toolName } from './tool-name.ts'
+import { isMcpTool, toolDisplayName } from './tool-name.ts'
 import { askApproval, withApprovals } from './with-approvals.ts'
 
 export const chatFlags = {
@@ -37,7 +37,7 @@ export const chatFlags = {
 
 export const screenReaderFlag = Flags.boolean({ summary: 'plain lines, one below the other' })
 
-interface Wanted {
+interface ChatRequest {
   readonly agent?: string
   readonly question?: string
   /** Paths of images to send with the question. */
@@ -47,9 +47,9 @@ interface Wanted {
   readonly flags: { readonly conversation?: string; readonly continue?: boolean; readonly stream: boolean }
 }
 
-interface Meeting {
+interface ChatTarget {
   readonly agent: Agent
-  readonly talk: AgentConversation
+  readonly chat: AgentConversation
   readonly conversation: { readonly id: string; readonly name: string } | undefined
 }
 
@@ -57,40 +57,42 @@ interface Meeting {
 export abstract class ChatCommand extends WbCommand {
   /** Opens a chat in a terminal. Without a terminal, answers one question from the arguments or stdin. */
   protected async chat(
-    wanted: Wanted,
-    isReadOut: boolean,
-    fronts: () => Promise<ChatInterfaces>,
+    request: ChatRequest,
+    isForScreenReader: boolean,
+    loadInterfaces: () => Promise<ChatInterfaces>,
   ): Promise<void> {
-    if (!this.isScreen || !wanted.flags.stream) return this.answer(wanted, fronts)
-    const meeting = await this.waitFor('looking', this.meet(wanted))
-    const options = await this.waitFor('looking', this.options(meeting, wanted.question))
-    const { chatInTerminal, chatInLines } = await fronts()
-    await (isReadOut ? chatInLines : chatInTerminal)(options)
-    const { conversationId } = meeting.talk
+    if (!this.isTerminalChat || !request.flags.stream) return this.answer(request, loadInterfaces)
+    const target = await this.waitFor('looking', this.resolveTarget(request))
+    const createOptions = await this.waitFor('looking', this.options(target, request.question))
+    const { chatInTerminal, chatInLines } = await loadInterfaces()
+    await (isForScreenReader ? chatInLines : chatInTerminal)(createOptions)
+    const { conversationId } = target.chat
     if (conversationId) this.output.note(`  ${this.commandName} --conversation ${conversationId}`)
   }
 
   /** Answers one question. */
-  protected async answer(wanted: Wanted, fronts: () => Promise<ChatInterfaces>): Promise<void> {
-    const images = await readImages(wanted.images ?? [], this.io.cwd)
-    const question = await this.questionOf(wanted.question)
-    const say: OutgoingMessage = { content: question, ...(images.length > 0 && { images }) }
-    const files = await Promise.all((wanted.attach ?? []).map(path => readAttachment(path, this.io.cwd)))
-    const meeting = await this.waitFor('looking', this.meet(wanted))
-    if (files.length > 0) await this.waitFor('attaching', meeting.talk.attachFiles(files))
+  protected async answer(request: ChatRequest, loadInterfaces: () => Promise<ChatInterfaces>): Promise<void> {
+    const images = await readImages(request.images ?? [], this.io.cwd)
+    const question = await this.readQuestion(request.question)
+    const message: OutgoingMessage = { content: question, ...(images.length > 0 && { images }) }
+    const files = await Promise.all((request.attach ?? []).map(path => readAttachment(path, this.io.cwd)))
+    const target = await this.waitFor('looking', this.resolveTarget(request))
+    if (files.length > 0) await this.waitFor('attaching', target.chat.attachFiles(files))
     const { output } = this
-    if (!wanted.flags.stream || output.json) {
-      const told = wanted.flags.stream ? this.tellEvents(meeting, say) : this.tellWhole(meeting, say)
-      return told.catch(error => {
-        throw withModelSetup(error, meeting.agent.name)
+    if (!request.flags.stream || output.json) {
+      const printing = request.flags.stream
+        ? this.printEvents(target, message)
+        : this.printMessagePair(target, message)
+      return printing.catch(error => {
+        throw withModelSetup(error, target.agent.name)
       })
     }
-    if (output.interactive && !isCi(this.io.env)) return this.show(meeting, say, fronts)
+    if (output.interactive && !isCi(this.io.env)) return this.showAnswer(target, message, loadInterfaces)
     await printAnswer({
       question,
-      events: this.turn(meeting, say),
-      find: () => meeting.talk.find(question),
-      agent: meeting.agent.name,
+      events: this.streamTurn(target, message),
+      find: () => target.chat.findPassages(question),
+      agent: target.agent.name,
       output,
       signal: this.signal,
       write: text => this.io.stdout.write(text),
@@ -98,19 +100,19 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** Shows one answer in a terminal, as a chat does. */
-  private async show(
-    meeting: Meeting,
-    say: OutgoingMessage,
-    fronts: () => Promise<ChatInterfaces>,
+  private async showAnswer(
+    target: ChatTarget,
+    message: OutgoingMessage,
+    loadInterfaces: () => Promise<ChatInterfaces>,
   ): Promise<void> {
-    const { talk } = meeting
-    const options = await this.options(meeting, say.content)
+    const { chat } = target
+    const options = await this.options(target, message.content)
     const port: AskOptions['port'] = {
-      send: ({ content }) => this.turn(meeting, { ...say, content }),
-      find: asked => talk.find(asked),
-      usedPassages: message => talk.usedPassages(message),
+      send: ({ content }) => this.streamTurn(target, { ...message, content }),
+      findPassages: asked => chat.findPassages(asked),
+      usedPassages: message => chat.usedPassages(message),
     }
-    const { askInTerminal } = await fronts()
+    const { askInTerminal } = await loadInterfaces()
     this.progress.spin('waiting for the answer')
     const write = (text: string) => {
       this.progress.end()
@@ -120,22 +122,22 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** Sends a question. In a terminal, asks the user about tool calls that need an approval. */
-  private turn({ agent, talk }: Meeting, say: OutgoingMessage): AsyncGenerator<TurnEvent> {
-    if (!this.canAsk) return talk.sendUnasked(say, this.signal)
+  private streamTurn({ agent, chat }: ChatTarget, message: OutgoingMessage): AsyncGenerator<TurnEvent> {
+    if (!this.canAsk) return chat.sendWithoutApprovals(message, this.signal)
     return withApprovals({
-      send: leaving => talk.sendAttended(say, AbortSignal.any([this.signal, leaving])),
+      send: leaving => chat.sendWithApprovals(message, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
-        const servers = await this.servers(agent)
-        const call = { ...toolCall, name: toolName(toolCall.name, servers) }
+        const lookUpServers = await this.servers(agent)
+        const call = { ...toolCall, name: toolDisplayName(toolCall.name, lookUpServers) }
         this.progress.end()
         return askApproval(call, agent.name, { io: this.io, output: this.output }, late)
       },
-      decide: (approvalId, decision) => talk.decide(approvalId, decision),
+      decide: (approvalId, decision) => chat.decide(approvalId, decision),
     })
   }
 
-  private async tellWhole({ talk }: Meeting, say: OutgoingMessage): Promise<void> {
-    const pair = await this.waitFor('waiting for the answer', talk.sendWhole(say))
+  private async printMessagePair({ chat }: ChatTarget, message: OutgoingMessage): Promise<void> {
+    const pair = await this.waitFor('waiting for the answer', chat.sendAndWait(message))
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
     if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
@@ -143,8 +145,8 @@ export abstract class ChatCommand extends WbCommand {
     if (early) this.output.note(`  ${early}`)
   }
 
-  private async tellEvents({ talk }: Meeting, say: OutgoingMessage): Promise<void> {
-    for await (const event of talk.sendUnasked(say, this.signal)) {
+  private async printEvents({ chat }: ChatTarget, message: OutgoingMessage): Promise<void> {
+    for await (const event of chat.sendWithoutApprovals(message, this.signal)) {
       this.output.line(event)
       if (event.event === 'done') return
       if (event.event === 'error') throw failedAnswer(event.data)
@@ -153,11 +155,11 @@ export abstract class ChatCommand extends WbCommand {
     throw unfinishedAnswer(this.signal)
   }
 
-  private get isScreen(): boolean {
+  private get isTerminalChat(): boolean {
     return this.output.interactive && this.canAsk
   }
 
-  private async questionOf(typed: string | undefined): Promise<string> {
+  private async readQuestion(typed: string | undefined): Promise<string> {
     if (typed !== undefined) return typed
     const missing = new UsageError('QUESTION is missing: question, in words or a sentence')
     if (this.io.stdin.isTTY) throw missing
@@ -167,42 +169,42 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** Resolves the agent and the conversation. */
-  private async meet({ agent: wanted, flags }: Wanted): Promise<Meeting> {
+  private async resolveTarget({ agent: request, flags }: ChatRequest): Promise<ChatTarget> {
     const { resolveContext, client, signal, output } = this
     if (flags.conversation !== undefined) {
       const found = await findConversation(resolveContext, flags.conversation)
       const { agent } = await resolveAgent(resolveContext, found.agentId)
-      const talk = new AgentConversation(client, agent, signal)
-      talk.goOn(found.conversationId)
-      return { agent, talk, conversation: { id: found.conversationId, name: conversationName(found) } }
+      const chat = new AgentConversation(client, agent, signal)
+      chat.switchConversation(found.conversationId)
+      return { agent, chat, conversation: { id: found.conversationId, name: conversationName(found) } }
     }
-    const { agent, isAssumed } = await resolveAgent(resolveContext, wanted)
+    const { agent, isAssumed } = await resolveAgent(resolveContext, request)
     if (isAssumed)
       this.progress.above(() =>
         output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
       )
-    const talk = new AgentConversation(client, agent, signal)
-    const newest = flags.continue ? await talk.newest() : undefined
-    if (!newest) return { agent, talk, conversation: undefined }
-    talk.goOn(newest.conversationId)
-    return { agent, talk, conversation: { id: newest.conversationId, name: conversationName(newest) } }
+    const chat = new AgentConversation(client, agent, signal)
+    const newest = flags.continue ? await chat.newestConversation() : undefined
+    if (!newest) return { agent, chat, conversation: undefined }
+    chat.switchConversation(newest.conversationId)
+    return { agent, chat, conversation: { id: newest.conversationId, name: conversationName(newest) } }
   }
 
-  private async options({ agent, talk, conversation }: Meeting, question?: string): Promise<ChatOptions> {
+  private async options({ agent, chat, conversation }: ChatTarget, question?: string): Promise<ChatOptions> {
     const { io } = this
-    const stdout = takesUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
+    const stdout = supportsUtf8(io.env) ? io.stdout : asciiTerminal(io.stdout)
     const write = (text: string) => void stdout.write(text)
     return {
-      port: talk,
+      port: chat,
       machine: {
-        copy: clipboardOr(io, write),
-        save: (path, text) => saveNew(resolve(io.cwd, path), path, text),
+        copy: findClipboard(io, write),
+        save: (path, text) => saveNewFile(resolve(io.cwd, path), path, text),
         readImage: path => readImage(unquotePath(io.env, path), io.cwd),
         readFile: path => readAttachment(unquotePath(io.env, path), io.cwd),
       },
       clock: io.clock,
       terminal: { stdin: io.stdin, stdout, signals: io.signals },
-      about: await this.about(agent, talk),
+      describeSubject: await this.about(agent, chat),
       hasColors: this.output.style.dim('') !== '',
       conversation,
       question,
@@ -211,32 +213,32 @@ export abstract class ChatCommand extends WbCommand {
     }
   }
 
-  private async about(agent: Agent, talk: AgentConversation): Promise<ChatAbout> {
-    const [inUse, servers] = await Promise.all([talk.knowledgeBasesInUse(), this.servers(agent)])
+  private async about(agent: Agent, chat: AgentConversation): Promise<ChatSubject> {
+    const [inUse, servers] = await Promise.all([chat.knowledgeBasesInUse(), this.servers(agent)])
     return { agent: plainLine(agent.name), knowledgeBases: inUse.map(plainLine), servers }
   }
 
   /** Returns the labels of the MCP servers by ID; empty if the agent uses no tool of a server. */
-  private async servers({ workspaceId, toolIds }: Agent): Promise<ChatAbout['servers']> {
+  private async servers({ workspaceId, toolIds }: Agent): Promise<ChatSubject['servers']> {
     if (!toolIds.some(isMcpTool)) return {}
     const servers = await listMcpServers(this.client, workspaceId)
     return Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label]))
   }
 }
 
-const unwritable: Readonly<Record<string, string>> = {
+const reasonOfSystemCode: Readonly<Record<string, string>> = {
   ENOENT: 'its folder is not there',
   EACCES: 'that is not allowed',
   EISDIR: 'it is a folder',
 }
 
-async function saveNew(file: string, path: string, text: string): Promise<void> {
+async function saveNewFile(file: string, path: string, text: string): Promise<void> {
   try {
     await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST') throw new UsageError(`"${path}" exists already; name another file`)
-    const why = unwritable[String(code)]
+    const why = reasonOfSystemCode[String(code)]
     if (why) throw new UsageError(`"${path}" cannot be written: ${why}`)
     throw error
   }

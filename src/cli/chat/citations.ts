@@ -1,21 +1,21 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
+import { documentName } from '../fields/resources.ts'
 import { isId } from '../id.ts'
 import type { Passage } from '../passages/find-passages.ts'
-import { documentName } from '../shown/resources.ts'
 
 /** Returns the citations of an answer; none if its metadata is not a list of citations. */
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
   try {
     const listed: unknown = JSON.parse(metadata.citations ?? '[]')
-    return Array.isArray(listed) ? listed.map(withAttachment).filter(isCitation) : []
+    return Array.isArray(listed) ? listed.map(addMissingAttachment).filter(isCitation) : []
   } catch {
     return []
   }
 }
 
 /** Field that citations of earlier versions lack. */
-function withAttachment(citation: object): object {
+function addMissingAttachment(citation: object): object {
   return { attachmentId: null, ...citation }
 }
 
@@ -25,7 +25,7 @@ const isIdOrNull = (value: unknown) => value === null || (isText(value) && isId(
 const isCountOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
 
 /** Metadata is not validated by the schema of a route. */
-const fields: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
+const validatorOfField: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
   number: value => Number.isSafeInteger(value) && Number(value) > 0,
   knowledgeBaseId: isIdOrNull,
   attachmentId: isIdOrNull,
@@ -39,7 +39,7 @@ const fields: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
 
 function isCitation(one: unknown): one is Citation {
   const given = { ...(one as Record<string, unknown> | null) }
-  return Object.entries(fields).every(([name, isSound]) => isSound(given[name]))
+  return Object.entries(validatorOfField).every(([name, isSound]) => isSound(given[name]))
 }
 
 /** Adds the citations of another answer. In a conversation, a number always cites the same passage. */

@@ -13,14 +13,14 @@ export function conversationMarkdown(
   attachments: readonly Attachment[] = [],
 ): string {
   const footnotes = new Footnotes()
-  const parts = messages.map(message => spoken(message, agent, footnotes))
+  const parts = messages.map(message => messageMarkdown(message, agent, footnotes))
   const head = [`# ${title ?? `Conversation ${conversationId}`}`, `With ${agent}, begun ${createdAt}.`]
   if (attachments.length > 0)
     head.push(`Attached: ${attachments.map(({ filename }) => filename).join(', ')}.`)
   return `${[...head, ...parts, footnotes.text].filter(Boolean).join('\n\n')}\n`
 }
 
-function spoken(message: Message, agent: string, footnotes: Footnotes): string {
+function messageMarkdown(message: Message, agent: string, footnotes: Footnotes): string {
   const who = { agent, user: 'You', system: 'Summary of earlier messages' }[message.role]
   const numbers = new Map(citationsOf(message).map(each => [each.number, footnotes.numberOf(each)]))
   const content = (message.content ?? '').replace(/\[(\d{1,4})\](?!\()/g, (whole, number: string) =>

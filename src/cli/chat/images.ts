@@ -8,7 +8,7 @@ import { resolveTypedPath } from '../resolve-typed-path.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { NamedImage } from './port.ts'
 
-const unreadable: Readonly<Record<string, string>> = {
+const reasonOfSystemCode: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   EACCES: 'permission denied',
   EISDIR: 'it is a folder',
@@ -41,12 +41,14 @@ async function readBytes(path: string, cwd: string): Promise<Buffer> {
     if (!found.isFile() && !found.isDirectory())
       throw new UsageError(`"${path}" cannot be read: it is not a file`)
     if (found.size > limits.imageBytes)
-      throw new UsageError(`"${path}" is too large: an image can have at most ${sizeOf(limits.imageBytes)}`)
+      throw new UsageError(
+        `"${path}" is too large: an image can have at most ${formatSize(limits.imageBytes)}`,
+      )
     return await readFile(file)
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
     if (code === undefined) throw error
-    throw new UsageError(`"${path}" cannot be read: ${unreadable[code] ?? code}`)
+    throw new UsageError(`"${path}" cannot be read: ${reasonOfSystemCode[code] ?? code}`)
   }
 }
 
@@ -57,9 +59,11 @@ export function namedImageLine({ name }: NamedImage): string {
 
 /** Returns a line for each image of a message: its number, type and size. */
 export function imageLines({ images = [] }: Message): string[] {
-  return images.map(({ index, mediaType, bytes }) => `[image ${index + 1}: ${mediaType}, ${sizeOf(bytes)}]`)
+  return images.map(
+    ({ index, mediaType, bytes }) => `[image ${index + 1}: ${mediaType}, ${formatSize(bytes)}]`,
+  )
 }
 
-function sizeOf(bytes: number): string {
+function formatSize(bytes: number): string {
   return bytes < 1_000_000 ? `${Math.ceil(bytes / 1_000)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`
 }

@@ -4,7 +4,7 @@ import type { CopiedBy } from '../terminal/clipboard.ts'
 import type { ChatPort, NamedImage } from './port.ts'
 
 /** Files and the clipboard of the machine that a chat runs on. */
-export interface Machine {
+export interface ChatMachine {
   /** Undefined if neither a program nor the terminal can copy. */
   readonly copy: ((text: string) => Promise<CopiedBy>) | undefined
   /** Writes a new file. @throws UsageError  the file exists already */
@@ -16,7 +16,7 @@ export interface Machine {
 }
 
 /** The agent of a chat. */
-export interface ChatAbout {
+export interface ChatSubject {
   readonly agent: string
   /** Names of its knowledge bases; empty for all of the workspace. */
   readonly knowledgeBases: readonly string[]
@@ -26,10 +26,10 @@ export interface ChatAbout {
 
 export interface ChatOptions {
   readonly port: ChatPort
-  readonly machine: Machine
+  readonly machine: ChatMachine
   readonly clock: Clock
   readonly terminal: Pick<Io, 'stdin' | 'stdout' | 'signals'>
-  readonly about: ChatAbout
+  readonly describeSubject: ChatSubject
   readonly hasColors: boolean
   /** The conversation to continue. */
   readonly conversation: { readonly id: string; readonly name: string } | undefined
@@ -43,7 +43,7 @@ export interface ChatOptions {
 
 /** Options of a single question. */
 export interface AskOptions extends Omit<ChatOptions, 'port'> {
-  readonly port: Pick<ChatPort, 'send' | 'find' | 'usedPassages'>
+  readonly port: Pick<ChatPort, 'send' | 'findPassages' | 'usedPassages'>
 }
 
 /** Ways to show a chat in a terminal. */

@@ -22,13 +22,13 @@ export interface OutgoingMessage {
 }
 
 /** An item to choose from. */
-export interface Choice {
+export interface ChoiceItem {
   readonly id: string
   readonly name: string
   /** Another name of the item. */
   readonly alias?: string
   /** A short description. */
-  readonly about: string
+  readonly description: string
   readonly isChosen: boolean
 }
 
@@ -38,20 +38,22 @@ export const usedPassagesMax = 6
 /** A conversation at a runtime. All methods throw `WbError` and `Unreachable`, like the client. */
 export interface ChatPort {
   /** Sends a message, and returns the events of its turn. The first message begins the conversation. */
-  send(say: OutgoingMessage, signal: AbortSignal): AsyncIterable<TurnEvent>
+  send(message: OutgoingMessage, signal: AbortSignal): AsyncIterable<TurnEvent>
   /** Returns the events of the last detached turn from its first one. @throws WbError not_found */
   attach(signal: AbortSignal): AsyncIterable<TurnEvent>
   /** Stops the running turn, if closing its connection does not. */
   stop(): Promise<void>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
   /** Returns the messages of the conversation in order. */
-  said(): Promise<Message[]>
+  messages(): Promise<Message[]>
   /** Returns the conversation as a Markdown document; undefined before the first message. */
-  exported(): Promise<string | undefined>
+  exportMarkdown(): Promise<string | undefined>
   /** Returns passages for a question that no model answers. */
-  find(question: string): Promise<Passage[]>
+  findPassages(question: string): Promise<Passage[]>
   /** Returns a cited chunk with the chunks before and after it. */
-  passage(citation: Citation): Promise<{ readonly text: string; readonly around: readonly [string, string] }>
+  citedPassage(
+    citation: Citation,
+  ): Promise<{ readonly text: string; readonly around: readonly [string, string] }>
   /**
    * Returns the passages that an answer without citations used, at most {@link usedPassagesMax}, numbered from 1. Passages
    * of attachments and deleted documents are left out.
@@ -65,19 +67,19 @@ export interface ChatPort {
   attachments(): Promise<readonly Attachment[]>
   /** Returns the tools that the agent may use. */
   tools(): Promise<readonly { readonly id: string; readonly description: string }[]>
-  models(): Promise<Choice[]>
-  knowledgeBases(): Promise<Choice[]>
+  models(): Promise<ChoiceItem[]>
+  knowledgeBases(): Promise<ChoiceItem[]>
   /** Returns the names of the knowledge bases that the next answer reads; empty for all of the workspace. */
   knowledgeBasesInUse(): Promise<readonly string[]>
   /** Sets the knowledge bases of later answers; an empty list means all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
   /** Returns conversations with the agent, last used first. Words limit them to those that contain all of them. */
-  conversations(search: string): Promise<Choice[]>
+  conversations(search: string): Promise<ChoiceItem[]>
   /** Returns the versions of a question, oldest first. */
-  versions(messageId: string): Promise<Choice[]>
+  versions(messageId: string): Promise<ChoiceItem[]>
   /** Puts a version of a question back into the conversation, with all messages that followed it. */
   useVersion(messageId: string): Promise<void>
   rename(title: string): Promise<void>
   /** Continues a conversation; undefined starts another one with the next message. */
-  goOn(conversationId: string | undefined): void
+  switchConversation(conversationId: string | undefined): void
 }

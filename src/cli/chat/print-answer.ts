@@ -11,16 +11,16 @@ import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { citationSource } from './citation-source.ts'
 import { citationsOf } from './citations.ts'
 import { finishNote } from './finish-note.ts'
-import { lacksModel, modelSetupLines, noModelLines, passagesHeading } from './no-model.ts'
+import { lacksModel, modelSetupLines, noModelLines, passagesHeading } from './model-setup.ts'
 import { summarizePassage } from './passage-summary.ts'
 
 /** Length in characters up to which the beginning of an answer is held back, because text before a tool call is rarely longer. */
-const heldChars = 300
+const bufferedCharsMax = 300
 
 /** Width of the lines of a passage in a pipe, in cells. */
 const passageWidth = 80
 
-export interface AnswerRequest {
+export interface PrintAnswerOptions {
   readonly question: string
   readonly events: AsyncIterable<TurnEvent>
   /** Prints passages instead of an answer. */
@@ -41,19 +41,19 @@ export interface AnswerRequest {
  * @throws PartlyFailed              the question is stored, and its answer failed
  * @throws Interrupted, Unreachable  the answer broke off
  */
-export async function printAnswer(asked: AnswerRequest): Promise<void> {
-  const text = new AnswerText(asked.write)
+export async function printAnswer(options: PrintAnswerOptions): Promise<void> {
+  const text = new AnswerWriter(options.write)
   try {
-    for await (const event of asked.events) tell(event, text, asked)
-    if (!text.isOver) throw unfinishedAnswer(asked.signal)
+    for await (const event of options.events) printEvent(event, text, options)
+    if (!text.isOver) throw unfinishedAnswer(options.signal)
   } catch (error) {
     text.end('', [])
     if (!lacksModel(error)) throw error
-    await answerWithPassages(asked, error)
+    await printPassagesInstead(options, error)
   }
 }
 
-function tell({ event, data }: TurnEvent, text: AnswerText, { output }: AnswerRequest): void {
+function printEvent({ event, data }: TurnEvent, text: AnswerWriter, { output }: PrintAnswerOptions): void {
   switch (event) {
     case 'token':
       text.add(plain(data.delta))
@@ -66,7 +66,7 @@ function tell({ event, data }: TurnEvent, text: AnswerText, { output }: AnswerRe
       if (data.outcome === 'denied') output.note(`    ${plainLine(data.content)}`)
       break
     case 'done': {
-      text.end(plain(data.content ?? ''), sourcesOf(data))
+      text.end(plain(data.content ?? ''), sourceLines(data))
       const early = finishNote(data)
       if (early) output.note(`  ${early}`)
       for (const line of signInLines(data)) output.note(`  ${line}`)
@@ -87,8 +87,8 @@ export function errorOfEvent({
   hint,
 }: Extract<TurnEvent, { event: 'stream-error' }>['data']): WbError {
   const known = isErrorCode(code) ? code : 'internal_error'
-  const said = hint === undefined ? {} : { hint: plain(hint) }
-  return new WbError(known, plain(message), { ...said, wireCode: code, wireStatus: status })
+  const facts = hint === undefined ? {} : { hint: plain(hint) }
+  return new WbError(known, plain(message), { ...facts, wireCode: code, wireStatus: status })
 }
 
 /** Returns the error of an answer that failed. The runtime stores the failure after the question. */
@@ -103,12 +103,12 @@ export function unfinishedAnswer(signal: AbortSignal): Error {
   return signal.aborted ? new Interrupted() : new Unreachable('the answer broke off', 'Ask again.')
 }
 
-function sourcesOf(message: Message): string[] {
+function sourceLines(message: Message): string[] {
   return citationsOf(message).map(one => `[${one.number}] ${citationSource(one)}`)
 }
 
-async function answerWithPassages(
-  { question, find, agent, output }: AnswerRequest,
+async function printPassagesInstead(
+  { question, find, agent, output }: PrintAnswerOptions,
   why: WbError,
 ): Promise<void> {
   for (const line of [...noModelLines(why.message, [why.hint]), ...modelSetupLines(agent)])
@@ -125,7 +125,7 @@ async function answerWithPassages(
 }
 
 /** Writes the text of an answer while it arrives. */
-class AnswerText {
+class AnswerWriter {
   #held = ''
   #isOut = false
   #isOver = false
@@ -134,7 +134,7 @@ class AnswerText {
 
   add(delta: string): void {
     this.#held += delta
-    if (this.#isOut || this.#held.length > heldChars) this.#release()
+    if (this.#isOut || this.#held.length > bufferedCharsMax) this.#release()
   }
 
   reset(): void {

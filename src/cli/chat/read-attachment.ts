@@ -3,7 +3,7 @@ import { basename } from 'node:path'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
 import { systemRefusal } from '../ingest/read-text.ts'
-import { mayBeText, mediaTypeOf } from '../ingest/text-types.ts'
+import { isMaybeText, mediaTypeOf } from '../ingest/text-types.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
 /**
@@ -14,7 +14,7 @@ import { resolveTypedPath } from '../resolve-typed-path.ts'
 export async function readAttachment(path: string, cwd: string): Promise<File> {
   const file = resolveTypedPath(cwd, path)
   const name = basename(path)
-  const type = mayBeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
+  const type = isMaybeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
   const unreadable = (why: string) => new UsageError(`"${path}" cannot be read: ${why}`)
   try {
     const found = await stat(file)

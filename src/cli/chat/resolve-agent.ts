@@ -4,7 +4,7 @@ import { findAgent, listAgents } from '../find/agent.ts'
 import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 
 /** Name of the agent that is used if there are several and none is named. */
-const usual = 'maven'
+const defaultAgentName = 'maven'
 
 /**
  * Returns the named agent, or else the only one, Maven, or the first.
@@ -13,13 +13,13 @@ const usual = 'maven'
  * @throws WbError agent_not_found, UsageError
  */
 export async function resolveAgent(
-  resolving: ResolveContext,
+  context: ResolveContext,
   wanted: string | undefined,
 ): Promise<{ agent: Agent; isAssumed: boolean }> {
-  if (wanted !== undefined) return { agent: await findAgent(resolving, wanted), isAssumed: false }
-  const { workspaceId } = await resolveWorkspace(resolving)
-  const all = await listAgents(resolving, workspaceId)
-  const agent = all.find(({ name }) => name.toLowerCase() === usual) ?? all[0]
+  if (wanted !== undefined) return { agent: await findAgent(context, wanted), isAssumed: false }
+  const { workspaceId } = await resolveWorkspace(context)
+  const all = await listAgents(context, workspaceId)
+  const agent = all.find(({ name }) => name.toLowerCase() === defaultAgentName) ?? all[0]
   if (!agent)
     throw new WbError('agent_not_found', 'there is no agent yet', {
       next: ['wb agents create --template maven'],

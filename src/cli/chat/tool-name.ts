@@ -1,16 +1,16 @@
 import { ofServer } from '../../contract/tool-ids.ts'
-import { lookUpName, type Names } from '../shown/tool-name.ts'
-import { plainLine, revealed } from '../terminal/terminal-text.ts'
+import { lookUpName, type Names } from '../fields/tool-name.ts'
+import { plainLine, revealHidden } from '../terminal/terminal-text.ts'
 
 /**
  * Returns the name of a tool for users: `search of issues` for a tool of an MCP server, or the ID if the server is unknown.
  *
  * @param servers  names of MCP servers
  */
-export function toolName(id: string, servers: Names): string {
+export function toolDisplayName(id: string, servers: Names): string {
   const parts = ofServer(id)
   const server = parts && lookUpName(servers, parts.server)
-  return revealed(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
+  return revealHidden(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
 }
 
 /** Returns true for tools of MCP servers. */

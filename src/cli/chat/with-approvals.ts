@@ -1,15 +1,15 @@
 import type { Approval, TurnEvent } from '../../contract/chat.ts'
 import { choose, type PromptStreams } from '../terminal/ask.ts'
 import type { Output } from '../terminal/output.ts'
-import { plainLine, revealed } from '../terminal/terminal-text.ts'
+import { plainLine, revealHidden } from '../terminal/terminal-text.ts'
 
-type Waiting = Extract<TurnEvent, { event: 'tool-approval' }>['data']
+type ApprovalRequest = Extract<TurnEvent, { event: 'tool-approval' }>['data']
 
-interface Approving {
+interface WithApprovalsOptions {
   /** Starts the turn. The signal closes its connection. */
   send(signal: AbortSignal): AsyncGenerator<TurnEvent>
   /** Asks the user. The signal aborts when the decision is no longer needed. */
-  ask(waiting: Waiting, late: AbortSignal): Promise<Approval['decision']>
+  ask(waiting: ApprovalRequest, expired: AbortSignal): Promise<Approval['decision']>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
 }
 
@@ -18,9 +18,9 @@ interface Approving {
  *
  * @throws the errors of `ask` and `decide`, which end the turn
  */
-export async function* withApprovals({ send, ask, decide }: Approving): AsyncGenerator<TurnEvent> {
-  const leaving = new AbortController()
-  const events = send(leaving.signal)
+export async function* withApprovals({ send, ask, decide }: WithApprovalsOptions): AsyncGenerator<TurnEvent> {
+  const closing = new AbortController()
+  const events = send(closing.signal)
   try {
     let next = events.next()
     for (let step = await next; !step.done; step = await next) {
@@ -35,17 +35,17 @@ export async function* withApprovals({ send, ask, decide }: Approving): AsyncGen
       const late = new AbortController()
       const answered = ask(data, late.signal).then(decision => decide(data.approvalId, decision))
       // Who does not respond in time is not waited for.
-      const isLate = next.then(
+      const expiry = next.then(
         () => late.abort(),
         () => late.abort(),
       )
-      await Promise.race([answered, isLate]).catch(error => {
+      await Promise.race([answered, expiry]).catch(error => {
         if (!late.signal.aborted) throw error
       })
       answered.catch(() => {})
     }
   } finally {
-    leaving.abort()
+    closing.abort()
     await events.return(undefined)
   }
 }
@@ -69,8 +69,8 @@ export async function askApproval(
 /** Returns JSON with indentation, and other text unchanged, without control characters. */
 export function formatArguments(text: string): string {
   try {
-    return revealed(JSON.stringify(JSON.parse(text), null, 2))
+    return revealHidden(JSON.stringify(JSON.parse(text), null, 2))
   } catch {
-    return revealed(text)
+    return revealHidden(text)
   }
 }

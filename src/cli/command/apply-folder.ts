@@ -15,7 +15,7 @@ interface FolderContext {
 }
 
 /** A profile with the settings of the working directory, and a reason to refuse what depends on them. */
-export interface ProfileHere {
+export interface FolderProfile {
   readonly profile: Profile
   readonly refusal: TrustRefusal | undefined
 }
@@ -29,7 +29,7 @@ export async function applyFolder(
   profile: Profile,
   flags: ProfileFlags & { mayBeNew?: boolean },
   { io, output, prompts, usesFolderFiles }: FolderContext,
-): Promise<ProfileHere> {
+): Promise<FolderProfile> {
   const files = findFolderFiles(io.cwd)
   if (!files) return { profile, refusal: undefined }
   const { resolveFolderSettings } = await import('../trust/folder-settings.ts')
@@ -41,7 +41,7 @@ export async function applyFolder(
       if (usesFolderFiles) output.note(line)
     },
     warn: line => output.warn(line),
-    agree: usesFolderFiles && prompts.canAsk ? question => prompts.askYesNo(question, false) : undefined,
+    confirm: usesFolderFiles && prompts.canAsk ? question => prompts.askYesNo(question, false) : undefined,
   })
   // A command that does not use a runtime may be the one that creates the profile.
   const mayBeNew = flags.mayBeNew || !usesFolderFiles

@@ -9,6 +9,7 @@ import { mcpServers } from '../../contract/mcp-servers.ts'
 import { principals } from '../../contract/principals.ts'
 import { secretReleases } from '../../contract/releases.ts'
 import { workspaces } from '../../contract/workspaces.ts'
+import { documentName } from '../fields/resources.ts'
 import { conversationName } from '../find/conversation.ts'
 import {
   type NamedResource,
@@ -17,16 +18,15 @@ import {
   resolveWorkspace,
 } from '../find/resolve.ts'
 import { lookUpJobNames } from '../jobs/job-names.ts'
-import { ServiceCalls } from '../services/calls.ts'
 import { type ServiceType, serviceTypes } from '../services/kinds.ts'
-import { documentName } from '../shown/resources.ts'
+import { ServiceCalls } from '../services/service-calls.ts'
 
 /** Resources of one kind, to choose from. */
 export interface Choices {
   /** Singular noun for the kind. */
-  readonly one: string
+  readonly noun: string
   /** Lists all of them. `id` is a value that commands accept as a reference. */
-  among(resolving: ResolveContext, flags: NarrowingFlags): AsyncIterable<NamedResource>
+  list(context: ResolveContext, flags: NarrowingFlags): AsyncIterable<NamedResource>
 }
 
 /** Flags that limit which resources are listed. */
@@ -35,82 +35,82 @@ export interface NarrowingFlags {
   readonly type?: string
 }
 
-export const aWorkspace: Choices = {
-  one: 'workspace',
-  async *among({ client }) {
+export const workspaceChoices: Choices = {
+  noun: 'workspace',
+  async *list({ client }) {
     for await (const { workspaceId: id, name } of client.items(workspaces.list, {})) yield { id, name }
   },
 }
 
-export const aKnowledgeBase: Choices = {
-  one: 'knowledge base',
-  async *among(resolving) {
-    const request = await ofWorkspace(resolving)
-    for await (const { knowledgeBaseId: id, name } of resolving.client.items(kb.list, request))
+export const knowledgeBaseChoices: Choices = {
+  noun: 'knowledge base',
+  async *list(context) {
+    const request = await workspaceRequest(context)
+    for await (const { knowledgeBaseId: id, name } of context.client.items(kb.list, request))
       yield { id, name }
   },
 }
 
-export const aDocument: Choices = {
-  one: 'document',
-  async *among(resolving, flags) {
-    const request = await ofBase(resolving, flags)
-    for await (const row of resolving.client.items(documents.list, request))
+export const documentChoices: Choices = {
+  noun: 'document',
+  async *list(context, flags) {
+    const request = await knowledgeBaseRequest(context, flags)
+    for await (const row of context.client.items(documents.list, request))
       yield { id: row.documentId, name: documentName(row) }
   },
 }
 
-export const aFilter: Choices = {
-  one: 'saved filter',
-  async *among(resolving, flags) {
-    const request = await ofBase(resolving, flags)
-    for await (const { knowledgeFilterId: id, name } of resolving.client.items(filters.list, request))
+export const filterChoices: Choices = {
+  noun: 'saved filter',
+  async *list(context, flags) {
+    const request = await knowledgeBaseRequest(context, flags)
+    for await (const { knowledgeFilterId: id, name } of context.client.items(filters.list, request))
       yield { id, name }
   },
 }
 
-export const aService: Choices = {
-  one: 'service',
-  async *among(resolving, { type }) {
-    const { workspaceId } = await resolveWorkspace(resolving)
+export const serviceChoices: Choices = {
+  noun: 'service',
+  async *list(context, { type }) {
+    const { workspaceId } = await resolveWorkspace(context)
     const types = type === undefined ? serviceTypes : [type as ServiceType]
-    for await (const { id, record } of new ServiceCalls(resolving.client, workspaceId).listAll(types))
+    for await (const { id, record } of new ServiceCalls(context.client, workspaceId).listAll(types))
       yield { id, name: record.name }
   },
 }
 
-export const anAgent: Choices = {
-  one: 'agent',
-  async *among(resolving) {
-    const request = await ofWorkspace(resolving)
-    for await (const { agentId: id, name } of resolving.client.items(agents.list, request)) yield { id, name }
+export const agentChoices: Choices = {
+  noun: 'agent',
+  async *list(context) {
+    const request = await workspaceRequest(context)
+    for await (const { agentId: id, name } of context.client.items(agents.list, request)) yield { id, name }
   },
 }
 
-export const aConversation: Choices = {
-  one: 'conversation',
-  async *among(resolving) {
-    const request = await ofWorkspace(resolving)
-    for await (const row of resolving.client.items(conversations.listAll, request))
+export const conversationChoices: Choices = {
+  noun: 'conversation',
+  async *list(context) {
+    const request = await workspaceRequest(context)
+    for await (const row of context.client.items(conversations.listAll, request))
       yield { id: row.conversationId, name: conversationName(row) }
   },
 }
 
-export const anMcpServer: Choices = {
-  one: 'MCP server',
-  async *among(resolving) {
-    const request = await ofWorkspace(resolving)
-    for await (const { mcpServerId: id, label: name } of resolving.client.items(mcpServers.list, request))
+export const mcpServerChoices: Choices = {
+  noun: 'MCP server',
+  async *list(context) {
+    const request = await workspaceRequest(context)
+    for await (const { mcpServerId: id, label: name } of context.client.items(mcpServers.list, request))
       yield { id, name }
   },
 }
 
 /** Unfinished jobs on the first page of the list, which holds the newest ones. */
-export const anUnfinishedJob: Choices = {
-  one: 'job',
-  async *among(resolving) {
-    const { client } = resolving
-    const { items } = await client.call(jobs.list, await ofWorkspace(resolving))
+export const unfinishedJobChoices: Choices = {
+  noun: 'job',
+  async *list(context) {
+    const { client } = context
+    const { items } = await client.call(jobs.list, await workspaceRequest(context))
     const open = items.filter(({ status }) => status === 'pending' || status === 'running')
     const places = await lookUpJobNames(client, open)
     for (const job of open) {
@@ -121,42 +121,42 @@ export const anUnfinishedJob: Choices = {
   },
 }
 
-export const aKey: Choices = { one: 'key', among: resolving => keys(resolving, () => true) }
+export const keyChoices: Choices = { noun: 'key', list: context => listKeys(context, () => true) }
 
-export const aKeyInUse: Choices = {
-  one: 'key',
-  among: resolving => keys(resolving, ({ revokedAt }) => revokedAt === null),
+export const unrevokedKeyChoices: Choices = {
+  noun: 'key',
+  list: context => listKeys(context, ({ revokedAt }) => revokedAt === null),
 }
 
-async function* keys(resolving: ResolveContext, keeps: (key: { revokedAt: string | null }) => boolean) {
-  const request = await ofWorkspace(resolving)
-  for await (const key of resolving.client.items(apiKeys.list, request))
-    if (keeps(key)) yield { id: key.prefix, name: key.label }
+async function* listKeys(context: ResolveContext, isWanted: (key: { revokedAt: string | null }) => boolean) {
+  const request = await workspaceRequest(context)
+  for await (const key of context.client.items(apiKeys.list, request))
+    if (isWanted(key)) yield { id: key.prefix, name: key.label }
 }
 
-export const aPrincipal: Choices = {
-  one: 'principal',
-  async *among(resolving) {
-    const request = await ofWorkspace(resolving)
-    for await (const { principalId: id, label } of resolving.client.items(principals.list, request))
+export const principalChoices: Choices = {
+  noun: 'principal',
+  async *list(context) {
+    const request = await workspaceRequest(context)
+    for await (const { principalId: id, label } of context.client.items(principals.list, request))
       yield { id, name: label ?? id }
   },
 }
 
-export const aSecretRelease: Choices = {
-  one: 'secret release',
-  async *among({ client }) {
+export const secretReleaseChoices: Choices = {
+  noun: 'secret release',
+  async *list({ client }) {
     for await (const { releaseId: id, ref, host } of client.items(secretReleases.list, {}))
       yield { id, name: `${ref} for ${host}` }
   },
 }
 
-async function ofWorkspace(resolving: ResolveContext) {
-  const { workspaceId } = await resolveWorkspace(resolving)
+async function workspaceRequest(context: ResolveContext) {
+  const { workspaceId } = await resolveWorkspace(context)
   return { params: { workspaceId } }
 }
 
-async function ofBase(resolving: ResolveContext, { kb: named }: NarrowingFlags) {
-  const { workspaceId, knowledgeBaseId } = await resolveKnowledgeBase(resolving, named)
+async function knowledgeBaseRequest(context: ResolveContext, { kb: named }: NarrowingFlags) {
+  const { workspaceId, knowledgeBaseId } = await resolveKnowledgeBase(context, named)
   return { params: { workspaceId, knowledgeBaseId } }
 }

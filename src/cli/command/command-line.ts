@@ -20,20 +20,22 @@ export function withAddressReplaced(
   { address, from }: { address: string; from: AddressSource | undefined },
   { url, flag }: SuggestedAddress,
 ): string {
-  const after = flag === undefined ? '' : ` ${flag}    if you trust the network`
+  const flagSuffix = flag === undefined ? '' : ` ${flag}    if you trust the network`
   const variable = from === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
-  if (!isSafeToRepeat) return `${variable || `--url ${shellWord(url)}`}${after}`.trim()
-  const words = argv.map(word => shellWord(withAddress(word, address, url)))
-  return `${variable}${[name, ...words].join(' ')}${after}`
+  if (!isSafeToRepeat) return `${variable || `--url ${shellWord(url)}`}${flagSuffix}`.trim()
+  const words = argv.map(word => shellWord(replaceAddress(word, address, url)))
+  return `${variable}${[name, ...words].join(' ')}${flagSuffix}`
 }
 
-function withAddress(word: string, address: string, url: string): string {
-  if (isSame(word, address)) return url
-  return word.startsWith('--url=') && isSame(word.slice('--url='.length), address) ? `--url=${url}` : word
+function replaceAddress(word: string, address: string, url: string): string {
+  if (isSameAddress(word, address)) return url
+  return word.startsWith('--url=') && isSameAddress(word.slice('--url='.length), address)
+    ? `--url=${url}`
+    : word
 }
 
 /** Returns true if a word is this address. The address is normalized: lowercase host, no trailing slashes. */
-function isSame(word: string, address: string): boolean {
+function isSameAddress(word: string, address: string): boolean {
   if (word === address) return true
   return URL.canParse(word) && trimTrailingSlashes(new URL(word).href) === address
 }

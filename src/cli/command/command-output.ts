@@ -1,4 +1,4 @@
-import { type Environment, isCi, takesUtf8 } from '../environment.ts'
+import { type Environment, isCi, supportsUtf8 } from '../environment.ts'
 import type { Io } from '../io.ts'
 import { withTypedProgram } from '../launch-command.ts'
 import { asciiSink } from '../terminal/charset.ts'
@@ -33,5 +33,5 @@ export function createProgress({ stderr, env, clock }: Io, isQuiet: boolean): Pr
 
 /** Returns a sink for a stream, limited to ASCII if its terminal does not support UTF-8. */
 function sinkFor(stream: NodeJS.WriteStream, environment: Environment): Sink {
-  return stream.isTTY && !takesUtf8(environment) ? asciiSink(stream) : stream
+  return stream.isTTY && !supportsUtf8(environment) ? asciiSink(stream) : stream
 }

@@ -8,7 +8,7 @@ import {
   resolveWorkspace,
   workspaceOrDefault,
 } from '../find/resolve.ts'
-import { takeFirst } from '../terminal/take.ts'
+import { takeFirst } from '../terminal/take-first.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import { isNameTaken, promptForArgument } from './existing-arg.ts'
@@ -16,16 +16,16 @@ import type { MissingArgument } from './parse-error.ts'
 import { StartedCommand } from './started-command.ts'
 
 /** Default number of rows of a list in a terminal. */
-const screenful = 50
+const terminalRowsDefault = 50
 
 /** The base class of all commands: resolves names, asks questions, and reads lists. */
 export abstract class WbCommand extends StartedCommand {
   /** Answers by question, to ask each question only once. */
-  readonly #chosen = new Map<string, string>()
+  readonly #answers = new Map<string, string>()
 
   protected override promptForArgument(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
     return promptForArgument(argument, {
-      resolving: this.resolveContext,
+      resolveContext: this.resolveContext,
       flags,
       io: this.io,
       signal: this.signal,
@@ -56,19 +56,19 @@ export abstract class WbCommand extends StartedCommand {
 
   protected get resolveContext(): ResolveContext {
     const { client, profile, argv } = this
-    const choose: ResolveContext['choose'] = async (question, choices) => {
+    const choose: ResolveContext['promptForChoice'] = async (question, choices) => {
       this.progress.end()
-      const answer = this.#chosen.get(question) ?? (await this.prompts.choose(question, choices))
-      this.#chosen.set(question, answer)
+      const answer = this.#answers.get(question) ?? (await this.prompts.choose(question, choices))
+      this.#answers.set(question, answer)
       return answer
     }
     const typed = (...words: string[]) => [this.commandName, ...words.map(shellWord)].join(' ')
     return {
       client,
       profile,
-      choose: this.canAsk ? choose : undefined,
-      withBase: name => typed(name, ...argv),
-      withWorkspace: name => typed(...argv, '--workspace', name),
+      promptForChoice: this.canAsk ? choose : undefined,
+      commandWithBase: name => typed(name, ...argv),
+      commandWithWorkspace: name => typed(...argv, '--workspace', name),
     }
   }
 
@@ -137,12 +137,12 @@ export abstract class WbCommand extends StartedCommand {
    * @throws UsageError  the user declined
    */
   protected async confirmDuplicateName(
-    among: Choices,
+    choices: Choices,
     name: string,
     flags: NarrowingFlags = {},
   ): Promise<void> {
-    if (!(await isNameTaken(among.among(this.resolveContext, flags), name))) return
-    const fact = `another ${among.one} is named ${plainLine(name)}`
+    if (!(await isNameTaken(choices.list(this.resolveContext, flags), name))) return
+    const fact = `another ${choices.noun} is named ${plainLine(name)}`
     if (!this.canAsk) this.output.warn(`  ! ${fact}; this creates a second one`)
     else if (!(await this.askYesNo(`${fact}; create a second one?`, false)))
       throw new UsageError('nothing was created', ['choose another name'])
@@ -151,15 +151,15 @@ export abstract class WbCommand extends StartedCommand {
   /**
    * Returns the first items of a list, and the total number of items.
    *
-   * @param limit  value of `--limit`; the default is {@link screenful} in a terminal, and all items elsewhere
+   * @param limit  value of `--limit`; the default is {@link terminalRowsDefault} in a terminal, and all items elsewhere
    */
-  protected async take<T>(
+  protected async takeRows<T>(
     items: AsyncIterable<T> | Iterable<T>,
     limit?: number,
   ): Promise<{ rows: T[]; total?: string }> {
     return this.waitFor(
       'reading',
-      takeFirst(items, limit ?? (this.output.interactive ? screenful : Infinity)),
+      takeFirst(items, limit ?? (this.output.interactive ? terminalRowsDefault : Infinity)),
     )
   }
 

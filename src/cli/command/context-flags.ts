@@ -1,7 +1,7 @@
 import { shellWord } from '../../base/shell-word.ts'
 
 /** Flags that select the runtime, the workspace and the identity. */
-interface Placed {
+interface ContextFlagValues {
   readonly workspace?: string
   readonly profile?: string
   readonly url?: string
@@ -15,7 +15,7 @@ interface Placed {
  * Returns the typed flags that a suggested command needs to use the same runtime, workspace and identity,
  * with a leading space.
  */
-export function contextFlags(flags: Placed): string {
+export function contextFlags(flags: ContextFlagValues): string {
   const named = {
     '-w': flags.workspace,
     '--profile': flags.profile,

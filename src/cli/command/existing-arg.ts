@@ -9,8 +9,8 @@ import type { Choices, NarrowingFlags } from './choices.ts'
 import type { MissingArgument } from './parse-error.ts'
 
 /** Maximum number of choices in a list; others are typed by name. */
-const offeredMax = 200
-const byHand = 'byHand'
+const choicesMax = 200
+const typeNameId = 'byHand'
 
 /**
  * Declares a required argument that names an existing resource. If it is missing, the user chooses one in a
@@ -24,7 +24,7 @@ export function existingArg(choices: Choices, description: string, { mayBeNew = 
 
 /** Dependencies of a question to the user. */
 interface PromptContext {
-  readonly resolving: ResolveContext
+  readonly resolveContext: ResolveContext
   readonly flags: NarrowingFlags
   readonly io: Io
   readonly signal: AbortSignal
@@ -38,34 +38,37 @@ interface PromptContext {
 export async function promptForArgument(argument: MissingArgument, asking: PromptContext): Promise<string> {
   const { choices, mayBeNew, pathQuestion } = argument
   if (pathQuestion !== undefined) return person.askPath(asking.io, pathQuestion, asking.signal)
-  if (!choices) return typed(argument, asking)
-  const found = await offered(choices, asking, mayBeNew)
-  const { one } = choices
-  if (found.length === 0 && mayBeNew) return typed(argument, asking)
+  if (!choices) return promptForText(argument, asking)
+  const found = await listChoices(choices, asking, mayBeNew)
+  const { noun } = choices
+  if (found.length === 0 && mayBeNew) return promptForText(argument, asking)
   if (found.length === 0)
-    throw new UsageError(`${argument.name.toUpperCase()} is missing, and there is no ${one} to choose`)
-  const rest = { id: byHand, name: mayBeNew ? 'a new one, by name' : 'another one, by name or ID' }
-  const more = mayBeNew || found.length > offeredMax ? [rest] : []
-  const listed = found.slice(0, offeredMax).map(choice => ({ id: choice.id, name: line(choice) }))
-  const chosen = await person.choose(asking.io, `Which ${one}?`, [...listed, ...more], asking.signal)
-  return chosen === byHand ? typed(argument, asking) : chosen
+    throw new UsageError(`${argument.name.toUpperCase()} is missing, and there is no ${noun} to choose`)
+  const rest = { id: typeNameId, name: mayBeNew ? 'a new one, by name' : 'another one, by name or ID' }
+  const more = mayBeNew || found.length > choicesMax ? [rest] : []
+  const listed = found.slice(0, choicesMax).map(choice => ({ id: choice.id, name: choiceLabel(choice) }))
+  const chosen = await person.choose(asking.io, `Which ${noun}?`, [...listed, ...more], asking.signal)
+  return chosen === typeNameId ? promptForText(argument, asking) : chosen
 }
 
-function typed({ name, description }: MissingArgument, { io, signal }: PromptContext): Promise<string> {
+function promptForText(
+  { name, description }: MissingArgument,
+  { io, signal }: PromptContext,
+): Promise<string> {
   return person.ask(io, `${name.toUpperCase()}${description ? ` (${description})` : ''}:`, signal)
 }
 
 /** Returns up to `offeredMax + 1` choices; the extra one shows that the list is incomplete. */
-async function offered(
+async function listChoices(
   choices: Choices,
-  { resolving, flags }: PromptContext,
+  { resolveContext, flags }: PromptContext,
   mayBeNew = false,
 ): Promise<NamedResource[]> {
   const found: NamedResource[] = []
   try {
-    for await (const choice of choices.among(resolving, flags)) {
+    for await (const choice of choices.list(resolveContext, flags)) {
       found.push(choice)
-      if (found.length > offeredMax) break
+      if (found.length > choicesMax) break
     }
   } catch (error) {
     // If the resource may be new, its workspace or knowledge base may not exist yet either.
@@ -75,7 +78,7 @@ async function offered(
 }
 
 /** Returns a name with its ID in parentheses, because names are not unique. */
-function line({ id, name }: NamedResource): string {
+function choiceLabel({ id, name }: NamedResource): string {
   return name === id ? id : `${name} (${isId(id) ? id.slice(0, 8) : id})`
 }
 

@@ -15,7 +15,7 @@ export const exit = {
   interrupted: 130,
 } as const
 
-const byStatus: Record<number, number> = {
+const exitStatusOfHttpStatus: Record<number, number> = {
   401: exit.notAllowed,
   403: exit.notAllowed,
   404: exit.notFound,
@@ -33,13 +33,13 @@ export function exitStatus(error: unknown): number {
   if (error instanceof Interrupted) return exit.interrupted
   if (error instanceof UsageError || isParseError(error)) return exit.usage
   if (error instanceof Unreachable) return exit.unavailable
-  if (error instanceof KeychainUnavailable || isSignInOver(error)) return exit.notAllowed
-  if (error instanceof WbError) return byStatus[wireStatus(error)] ?? exit.failed
+  if (error instanceof KeychainUnavailable || hasSignInEnded(error)) return exit.notAllowed
+  if (error instanceof WbError) return exitStatusOfHttpStatus[wireStatus(error)] ?? exit.failed
   return exit.failed
 }
 
 /** Returns true if the identity provider denied the sign-in, or the sign-in expired. */
-function isSignInOver(error: unknown): boolean {
+function hasSignInEnded(error: unknown): boolean {
   return error instanceof WbError && (error.code === 'access_denied' || error.code === 'expired_token')
 }
 

@@ -1,29 +1,29 @@
 import * as Flags from '@oclif/core/flags'
 import { UsageError } from '../errors.ts'
 
-function everywhere(helpValue?: string) {
+function globalOptions(helpValue?: string) {
   return { helpGroup: 'GLOBAL', ...(helpValue && { helpValue }) }
 }
 
 /** Flags of every command. */
 export const globalFlags = {
-  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or ID', ...everywhere('NAME') }),
-  profile: Flags.string({ summary: 'profile, by name', ...everywhere('NAME') }),
-  url: Flags.string({ summary: 'address of the runtime', ...everywhere() }),
+  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or ID', ...globalOptions('NAME') }),
+  profile: Flags.string({ summary: 'profile, by name', ...globalOptions('NAME') }),
+  url: Flags.string({ summary: 'address of the runtime', ...globalOptions() }),
   local: Flags.boolean({
     summary: 'use the runtime on this machine, not that of the profile',
     helpGroup: 'GLOBAL',
   }),
   'data-dir': Flags.string({
     summary: 'data directory of the runtime on this machine',
-    ...everywhere('DIR'),
+    ...globalOptions('DIR'),
   }),
   config: Flags.string({
     summary: 'configuration file of the runtime on this machine',
-    ...everywhere('FILE'),
+    ...globalOptions('FILE'),
   }),
   json: Flags.boolean({ summary: 'print JSON, as returned by the API', helpGroup: 'GLOBAL' }),
-  jq: Flags.string({ summary: 'filter the JSON output with a jq expression', ...everywhere('EXPR') }),
+  jq: Flags.string({ summary: 'filter the JSON output with a jq expression', ...globalOptions('EXPR') }),
   quiet: Flags.boolean({ char: 'q', summary: 'print only the result', helpGroup: 'GLOBAL' }),
   debug: Flags.boolean({ summary: 'print requests and details of errors', helpGroup: 'GLOBAL' }),
   'no-color': Flags.boolean({ summary: 'print without colors', helpGroup: 'GLOBAL' }),
@@ -56,7 +56,7 @@ export const yesFlag = Flags.boolean({ char: 'y', summary: 'skip the confirmatio
  *
  * @throws UsageError  a pair has no `=`
  */
-export function keyValues(pairs: readonly string[], flag: string): Record<string, string> {
+export function parseKeyValues(pairs: readonly string[], flag: string): Record<string, string> {
   const entries = pairs.map(pair => {
     const at = pair.indexOf('=')
     if (at < 1) throw new UsageError(`${flag} "${pair}" is not NAME=VALUE`)

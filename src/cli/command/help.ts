@@ -8,10 +8,10 @@ import { wrapCommandLine, wrapLine } from '../terminal/wrap.ts'
 type Loadable = Config['commands'][number]
 
 /** Commands in the help of `wb` without arguments, in this order. */
-const dayOne = ['quickstart', 'kb ingest', 'kb search', 'kb list', 'chat', 'serve', 'login', 'status']
+const basicCommands = ['quickstart', 'kb ingest', 'kb search', 'kb list', 'chat', 'serve', 'login', 'status']
 
 /** Order of commands and topics in `wb --help`. Others follow alphabetically. */
-const order = [
+const topicOrder = [
   'quickstart',
   'search',
   'ask',
@@ -47,7 +47,7 @@ const order = [
 ]
 
 /** Order of subtopics and commands within a topic. */
-const verbs = [
+const verbOrder = [
   'principals',
   'policy',
   'status',
@@ -85,17 +85,17 @@ const verbs = [
   'remove',
 ]
 
-const opening = 'Search your own documents on this machine, and get answers with citations.'
+const introduction = 'Search your own documents on this machine, and get answers with citations.'
 const widthMax = 100
 /** Minimum width of the name column in `wb --help`, in cells, to align its lists. */
-const nameWidth = 18
+const nameWidthMin = 18
 /** Minimum width of a description beside its name, in cells. */
-const besideMin = 30
+const descriptionWidthMin = 30
 /** Indentation of a description below its name, in cells. */
-const below = 6
+const descriptionIndent = 6
 
 /** Style and width of printed help. */
-interface Look extends Style {
+interface HelpStyle extends Style {
   /** Width of the terminal, in cells; infinite for a file. */
   readonly columns: number
 }
@@ -105,7 +105,7 @@ interface Look extends Style {
  *
  * @param typed  words of the command line
  */
-export function helpLook({ stdout, stderr, env }: Io, typed: readonly string[]): Look {
+export function helpStyle({ stdout, stderr, env }: Io, typed: readonly string[]): HelpStyle {
   const columns = stdout.columns ?? columnsSetting(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
   return { ...styleFor(stdout.isTTY === true && !typed.includes('--no-color')), columns }
 }
@@ -121,60 +121,60 @@ export function helpText(
   config: Config,
   scope: 'dayOne' | 'all',
   words: readonly string[],
-  look: Look,
+  look: HelpStyle,
 ): string | undefined {
-  const commands = config.commands.filter(({ hidden }) => !hidden).sort((a, b) => byVerb(a.id, b.id))
+  const commands = config.commands.filter(({ hidden }) => !hidden).sort((a, b) => compareCommands(a.id, b.id))
   if (words.length === 0)
-    return page(scope === 'dayOne' ? firstPage(commands, look) : wholePage(commands, config, look))
+    return joinLines(scope === 'dayOne' ? basicPage(commands, look) : allCommandsPage(commands, config, look))
   const id = words.join(':')
   const command = commands.find(candidate => candidate.id === id)
-  if (command) return page(commandPage(command, look))
+  if (command) return joinLines(commandPage(command, look))
   for (const topic of [id, words[0]!]) {
     const inTopic = commands.filter(candidate => candidate.id.startsWith(`${topic}:`))
-    if (inTopic.length > 0) return page(topicPage(topic, inTopic, config, look))
+    if (inTopic.length > 0) return joinLines(topicPage(topic, inTopic, config, look))
   }
   return undefined
 }
 
-function page(lines: readonly string[]): string {
+function joinLines(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`
 }
 
-function firstPage(commands: Loadable[], look: Look): string[] {
-  const shown = dayOne.flatMap(name => commands.filter(({ id }) => spoken(id) === name))
+function basicPage(commands: Loadable[], look: HelpStyle): string[] {
+  const shown = basicCommands.flatMap(name => commands.filter(({ id }) => typedName(id) === name))
   return [
-    ...wrapped(opening, look),
+    ...wrapText(introduction, look),
     '',
     ...exampleLines('wb quickstart ./my-folder', look),
     ...exampleLines('wb kb search "where is my data stored"', look),
     '',
-    ...listing(
-      shown.map(command => [spoken(command.id), summaryOf(command)]),
+    ...listLines(
+      shown.map(command => [typedName(command.id), summaryOf(command)]),
       look,
     ),
     '',
-    ...wrapped('  Use wb --help for all commands, and wb COMMAND --help for one command.', look).map(
+    ...wrapText('  Use wb --help for all commands, and wb COMMAND --help for one command.', look).map(
       look.dim,
     ),
   ]
 }
 
-function wholePage(commands: Loadable[], config: Config, look: Look): string[] {
-  const names = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(byOrder)
-  const alone = (name: string) => commands.some(({ id }) => id === name)
+function allCommandsPage(commands: Loadable[], config: Config, look: HelpStyle): string[] {
+  const names = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(compareTopics)
+  const isCommand = (name: string) => commands.some(({ id }) => id === name)
   const rows = (own: Loadable[]) =>
-    listing(
-      own.map(command => [spoken(command.id), summaryOf(command)]),
+    listLines(
+      own.map(command => [typedName(command.id), summaryOf(command)]),
       look,
-      nameWidth,
+      nameWidthMin,
     )
-  const topics = names.filter(name => !alone(name))
+  const topics = names.filter(name => !isCommand(name))
   const sections = topics.map(topic => [
-    ...wrapped(capital(topicSummary(config, topic)), look).map(look.strong),
+    ...wrapText(capitalize(topicSummary(config, topic)), look).map(look.strong),
     ...rows(commands.filter(({ id }) => id.startsWith(`${topic}:`))),
   ])
   return [
-    ...wrapped(opening, look),
+    ...wrapText(introduction, look),
     '',
     ...exampleLines('wb quickstart ./my-folder', look),
     ...exampleLines('wb kb search handbook "where is my data stored" --json', look),
@@ -182,19 +182,20 @@ function wholePage(commands: Loadable[], config: Config, look: Look): string[] {
     ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
     ...sections.flatMap(lines => ['', ...lines]),
     '',
-    ...wrapped('  Use wb COMMAND --help for arguments, flags and examples.', look).map(look.dim),
+    ...wrapText('  Use wb COMMAND --help for arguments, flags and examples.', look).map(look.dim),
   ]
 }
 
-function byOrder(a: string, b: string): number {
-  const place = (topic: string) => (order.includes(topic) ? order.indexOf(topic) : order.length)
+function compareTopics(a: string, b: string): number {
+  const place = (topic: string) =>
+    topicOrder.includes(topic) ? topicOrder.indexOf(topic) : topicOrder.length
   return place(a) - place(b) || a.localeCompare(b)
 }
 
-function byVerb(a: string, b: string): number {
+function compareCommands(a: string, b: string): number {
   const [topic = '', ...words] = a.split(':')
   const [otherTopic = '', ...others] = b.split(':')
-  const place = (word: string | undefined) => (word === undefined ? -1 : verbs.indexOf(word))
+  const place = (word: string | undefined) => (word === undefined ? -1 : verbOrder.indexOf(word))
   return words.reduce(
     (order, word, at) => order || place(word) - place(others[at]),
     topic.localeCompare(otherTopic),
@@ -205,46 +206,46 @@ function topicSummary(config: Config, topic: string): string {
   return config.topics.find(({ name }) => name === topic)?.description ?? topic
 }
 
-function topicPage(topic: string, commands: Loadable[], config: Config, look: Look): string[] {
+function topicPage(topic: string, commands: Loadable[], config: Config, look: HelpStyle): string[] {
   const examples = commands.flatMap(command => examplesOf(command).slice(0, 1)).slice(0, 2)
   return [
-    ...wrapped(sentence(topicSummary(config, topic)), look),
+    ...wrapText(toSentence(topicSummary(config, topic)), look),
     '',
     ...examples.flatMap(line => exampleLines(line, look)),
     '',
-    ...listing(
-      commands.map(command => [spoken(command.id), summaryOf(command)]),
+    ...listLines(
+      commands.map(command => [typedName(command.id), summaryOf(command)]),
       look,
     ),
   ]
 }
 
-function commandPage(command: Loadable, look: Look): string[] {
+function commandPage(command: Loadable, look: HelpStyle): string[] {
   const args = Object.values(command.args).filter(({ hidden }) => !hidden)
   const flags = Object.values(command.flags).filter(({ hidden }) => !hidden)
   const usage = args
     .map(arg => (arg.required ? arg.name.toUpperCase() : `[${arg.name.toUpperCase()}]`))
     .join(' ')
-  const called = command.usage?.toString() ?? `${spoken(command.id)}${usage ? ` ${usage}` : ''}`
+  const usageLine = command.usage?.toString() ?? `${typedName(command.id)}${usage ? ` ${usage}` : ''}`
   const own = flags.filter(({ helpGroup }) => helpGroup !== 'GLOBAL')
   return [
-    ...wrapped(sentence(summaryOf(command)), look),
+    ...wrapText(toSentence(summaryOf(command)), look),
     '',
     ...examplesOf(command).flatMap(line => exampleLines(line, look)),
     '',
-    ...(command.description ? [...wrapped(command.description, look), ''] : []),
+    ...(command.description ? [...wrapText(command.description, look), ''] : []),
     ...wrapLine(
-      `${look.strong('Usage')}  wb ${called}${own.length > 0 ? ' [flags]' : ''}`,
-      width(look),
+      `${look.strong('Usage')}  wb ${usageLine}${own.length > 0 ? ' [flags]' : ''}`,
+      widthOf(look),
       'Usage  '.length,
     ),
-    ...section(
+    ...sectionLines(
       'Arguments',
       args.map(arg => [arg.name.toUpperCase(), arg.description ?? '']),
       look,
     ),
-    ...section('Flags', own.map(flagRow), look),
-    ...section('Global flags', flags.filter(flag => !own.includes(flag)).map(flagRow), look),
+    ...sectionLines('Flags', own.map(flagRow), look),
+    ...sectionLines('Global flags', flags.filter(flag => !own.includes(flag)).map(flagRow), look),
   ]
 }
 
@@ -260,21 +261,23 @@ function flagRow(flag: Loadable['flags'][string]): readonly [string, string] {
   ]
 }
 
-function section(title: string, rows: (readonly [string, string])[], look: Look): string[] {
-  return rows.length === 0 ? [] : ['', look.strong(title), ...listing(rows, look)]
+function sectionLines(title: string, rows: (readonly [string, string])[], look: HelpStyle): string[] {
+  return rows.length === 0 ? [] : ['', look.strong(title), ...listLines(rows, look)]
 }
 
 /** Returns names with their descriptions beside them, or below them if the terminal is too narrow. */
-function listing(rows: (readonly [string, string])[], look: Look, widthMin = 0): string[] {
+function listLines(rows: (readonly [string, string])[], look: HelpStyle, widthMin = 0): string[] {
   const widest = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
   const hang = widest + 4
-  if (width(look) - hang >= besideMin)
+  if (widthOf(look) - hang >= descriptionWidthMin)
     return rows.flatMap(([name, text]) =>
-      wrapLine(`  ${pad(name, widest)}  ${look.dim(text)}`.trimEnd(), width(look), hang),
+      wrapLine(`  ${pad(name, widest)}  ${look.dim(text)}`.trimEnd(), widthOf(look), hang),
     )
   return rows.flatMap(([name, text]) => [
     `  ${name.trimStart()}`,
-    ...(text === '' ? [] : wrapLine(`${' '.repeat(below)}${look.dim(text)}`, width(look), below)),
+    ...(text === ''
+      ? []
+      : wrapLine(`${' '.repeat(descriptionIndent)}${look.dim(text)}`, widthOf(look), descriptionIndent)),
   ])
 }
 
@@ -286,30 +289,30 @@ function summaryOf(command: Loadable): string {
   return command.summary ?? ''
 }
 
-function spoken(id: string): string {
+function typedName(id: string): string {
   return id.replaceAll(':', ' ')
 }
 
-function capital(text: string): string {
+function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 
-function sentence(text: string): string {
-  return `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`
+function toSentence(text: string): string {
+  return `${capitalize(text)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 /** Wraps the paragraphs of a text, and keeps their indentation. */
-function wrapped(text: string, look: Look): string[] {
+function wrapText(text: string, look: HelpStyle): string[] {
   return text
     .split('\n')
-    .flatMap(paragraph => wrapLine(paragraph, width(look), /^ */.exec(paragraph)![0].length))
+    .flatMap(paragraph => wrapLine(paragraph, widthOf(look), /^ */.exec(paragraph)![0].length))
 }
 
 /** Returns an example, indented and wrapped for the terminal. */
-function exampleLines(line: string, look: Look): string[] {
+function exampleLines(line: string, look: HelpStyle): string[] {
   return wrapCommandLine(`  ${line}`, look.columns)
 }
 
-function width(look: Look): number {
+function widthOf(look: HelpStyle): number {
   return Math.min(widthMax, look.columns)
 }

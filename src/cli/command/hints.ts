@@ -12,7 +12,7 @@ import { operatorHints, signInHints, unreachableHints } from './sign-in-hints.ts
 
 /** A failed command; `profile` and `session` are undefined if it failed before they were created. */
 export interface FailedCommand {
-  readonly typed: CommandLine
+  readonly commandLine: CommandLine
   /** Names of the command's flags. */
   readonly flags: readonly string[]
   readonly profile: Profile | undefined
@@ -26,29 +26,34 @@ export interface FailedCommand {
 export async function hintsFor(error: Error, report: Report, failed: FailedCommand): Promise<string[]> {
   const { kind, code, next } = report
   const { profile, session } = failed
-  const met = await session?.usedRuntime()
-  if (session && met && isRefused(error)) {
+  const runtime = await session?.usedRuntime()
+  if (session && runtime && isUnauthenticated(error)) {
     const { message } = report
-    const stranger = { ...met, ways: await session.authMethods(), isCi: isCi(session.io.env), message }
-    return signInHints(session.profile, session.credential.used, stranger)
+    const refusedBy = {
+      ...runtime,
+      authMethods: await session.authMethods(),
+      isCi: isCi(session.io.env),
+      message,
+    }
+    return signInHints(session.profile, session.credential.used, refusedBy)
   }
-  const otherwise = elsewhere(error, failed)
-  if (kind === 'unreachable' && otherwise.length === 0)
+  const corrected = suggestOtherAddresses(error, failed)
+  if (kind === 'unreachable' && corrected.length === 0)
     return error instanceof Unreachable && error.next ? next : [...next, ...unreachableHints(profile, error)]
-  if (kind === 'unreachable') return [...next, ...otherwise]
-  if (otherwise.length > 0) return otherwise
+  if (kind === 'unreachable') return [...next, ...corrected]
+  if (corrected.length > 0) return corrected
   if (kind === 'keychain' && profile) return [...next, loginCommand(profile, ' --insecure-storage')]
-  if (code === 'internal_error' && met?.kind === 'process') return [bugHint]
-  if (code === 'forbidden' && met) return [...next, ...operatorHints(met.kind)]
+  if (code === 'internal_error' && runtime?.kind === 'process') return [bugHint]
+  if (code === 'forbidden' && runtime) return [...next, ...operatorHints(runtime.kind)]
   if (kind === 'usage' && next.length === 0)
-    return [...suggestFlags(error, failed.flags), `${failed.typed.name} --help`]
+    return [...suggestFlags(error, failed.flags), `${failed.commandLine.name} --help`]
   return next
 }
 
 /** Returns the command line with addresses that were probably meant, the most likely one last. */
-function elsewhere(error: unknown, { typed, profile }: FailedCommand): string[] {
+function suggestOtherAddresses(error: unknown, { commandLine, profile }: FailedCommand): string[] {
   if (error instanceof WrongAddress)
-    return error.suggestions.map(meant => withAddressReplaced(typed, error, meant))
+    return error.suggestions.map(meant => withAddressReplaced(commandLine, error, meant))
   if (profile?.url === undefined) return []
   const { url: address, urlFrom: from } = profile
   const meant = suggestAddress(address, error)
@@ -56,13 +61,13 @@ function elsewhere(error: unknown, { typed, profile }: FailedCommand): string[] 
   // An address in a profile is corrected in the profile.
   const { url, flag } = meant
   if (from === 'profile') return [loginCommand({ ...profile, url }, flag && ` ${flag}`)]
-  return [withAddressReplaced(typed, { address, from }, meant)]
+  return [withAddressReplaced(commandLine, { address, from }, meant)]
 }
 
 /**
  * Returns true if the runtime rejected the request as unauthenticated. Errors of the CLI itself about a
  * stored login are excluded: they bring their own suggestions.
  */
-function isRefused(error: Error): boolean {
+function isUnauthenticated(error: Error): boolean {
   return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401
 }

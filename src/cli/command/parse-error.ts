@@ -1,9 +1,9 @@
-import { nearestMatch } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest-match.ts'
 import type { Choices } from './choices.ts'
 import { isParseError } from './exit.ts'
 
 /** Details of an oclif parse error. */
-interface ParseFault {
+interface ParseErrorDetails {
   /** Arguments that are missing, or unexpected words. */
   readonly args?: readonly (string | MissingArgument)[]
   /** Flags that the command does not have. */
@@ -24,12 +24,12 @@ export interface MissingArgument {
 /** Returns the missing arguments; empty for other errors. */
 export function missingArguments(error: unknown): MissingArgument[] {
   if (!isParseError(error)) return []
-  return ((error as ParseFault).args ?? []).filter(arg => typeof arg === 'object')
+  return ((error as ParseErrorDetails).args ?? []).filter(arg => typeof arg === 'object')
 }
 
 /** Returns the message of a parse error, without oclif's wording about parsing. */
 export function parseMessage(error: Error): string {
-  const { flags = [] } = error as ParseFault
+  const { flags = [] } = error as ParseErrorDetails
   const missing = missingArguments(error).map(
     ({ name, description }) => `${name.toUpperCase()} is missing${description ? `: ${description}` : ''}`,
   )
@@ -45,12 +45,12 @@ export function parseMessage(error: Error): string {
 /** Returns a suggestion for misspelled flags; empty if no known flag is similar. */
 export function suggestFlags(error: unknown, known: readonly string[]): string[] {
   if (!isParseError(error)) return []
-  const meant = ((error as ParseFault).flags ?? []).flatMap(flag => {
+  const suggestedFlags = ((error as ParseErrorDetails).flags ?? []).flatMap(flag => {
     const close = nearestMatch(
       flag,
       known.map(name => `--${name}`),
     )
     return close ? [close] : []
   })
-  return meant.length > 0 ? [`did you mean ${meant.join(', ')}?`] : []
+  return suggestedFlags.length > 0 ? [`did you mean ${suggestedFlags.join(', ')}?`] : []
 }

@@ -20,11 +20,11 @@ export interface Report {
 
 /** Converts an error to a report. Errors of unknown types are reported as defects. */
 export function reportOf(error: unknown): Report {
-  if (error instanceof WbError) return refusal(error)
+  if (error instanceof WbError) return reportRefusal(error)
   if (error instanceof Unreachable)
     return { kind: 'unreachable', message: error.message, next: [error.hint, ...(error.next ?? [])] }
   if (error instanceof KeychainUnavailable)
-    return { kind: 'keychain', message: error.message, next: [error.hint, withoutKeychain] }
+    return { kind: 'keychain', message: error.message, next: [error.hint, withoutKeychainHint] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof CommandFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
@@ -37,24 +37,26 @@ export function reportOf(error: unknown): Report {
 
 export const bugHint = 'This is a bug in wb. Run the command again with --debug for details.'
 
-const withoutKeychain =
+const withoutKeychainHint =
   'To work without a keychain, set WB_API_KEY=…, or store the login in a file that only you can read:'
 
 /** Suggested commands by error code, for API hints that name no command. */
-const commands: Readonly<Record<string, readonly string[]>> = {
+const commandsOfErrorCode: Readonly<Record<string, readonly string[]>> = {
   agent_tool_unresolved: ['wb agents tools'],
   job_not_found: ['wb jobs list'],
 }
 
 /** Replaces HTTP requests in a hint by the commands that send them. */
-function asTyped(hint: string): string {
+function toCommands(hint: string): string {
   return hint.replace('send POST /', 'run wb api POST /').replace('. GET /', '. wb api GET /')
 }
 
-function refusal(error: WbError): Report {
+function reportRefusal(error: WbError): Report {
   const { requestId, wireCode, wireStatus, next } = error.facts
   const code = typeof wireCode === 'string' ? wireCode : error.code
-  const lines = Array.isArray(next) ? next.map(String) : [asTyped(error.hint), ...(commands[code] ?? [])]
+  const lines = Array.isArray(next)
+    ? next.map(String)
+    : [toCommands(error.hint), ...(commandsOfErrorCode[code] ?? [])]
   // A second line of a runtime's message could pass for a suggestion of the CLI.
   const message = wireStatus === undefined ? error.message : plainLine(error.message)
   return { kind: 'refused', message, code, requestId, next: lines }
@@ -63,7 +65,7 @@ function refusal(error: WbError): Report {
 /** Returns the lines of a report for a terminal. */
 export function reportLines(report: Report, style: Style): string[] {
   const about = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
-  const message = sentence(plain(report.message))
+  const message = capitalizeMessage(plain(report.message))
   const [first = '', ...more] = message.split('\n')
   return [
     `  ${style.bad('✗')} ${first}${about ? style.dim(` (${plainLine(about)})`) : ''}`,
@@ -74,18 +76,18 @@ export function reportLines(report: Report, style: Style): string[] {
 
 /** Returns a report as JSON, in the error envelope of the API. */
 export function reportJson({ kind, message, code = kind, requestId, next }: Report): string {
-  return plainJson({ error: { code, message, requestId, hint: joined(next) } })
+  return plainJson({ error: { code, message, requestId, hint: joinSentences(next) } })
 }
 
 /** Joins lines with `; `, or with a space after a period or colon. */
-function joined(lines: readonly string[]): string {
+function joinSentences(lines: readonly string[]): string {
   return lines
     .map(line => line.trim())
     .reduce((text, line) => (text === '' ? line : `${text}${/[.:]$/.test(text) ? ' ' : '; '}${line}`), '')
 }
 
 /** Capitalizes the first letter, except of identifiers: `workspaceId: …`. */
-function sentence(text: string): string {
+function capitalizeMessage(text: string): string {
   if (!/^[a-z]+[ ,]/.test(text)) return text
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

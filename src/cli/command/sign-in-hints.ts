@@ -16,7 +16,7 @@ import { localProfileCommand, readProfiles } from '../settings/profiles.ts'
 export interface UnauthenticatedRuntime {
   readonly kind: ResolvedRuntime['kind']
   readonly baseUrl: string
-  readonly ways: RuntimeAuthMethods | undefined
+  readonly authMethods: RuntimeAuthMethods | undefined
   /** True in CI, where no user can approve a sign-in. */
   readonly isCi: boolean
   /** The message of the refusal. */
@@ -37,16 +37,16 @@ export function signInHints(
   stranger: UnauthenticatedRuntime,
 ): string[] {
   const prefix = used?.from === 'WB_API_KEY' ? keyShape.exec(used.token)?.[1] : undefined
-  const refused = used ? [refusedCredential(used, prefix, stranger)] : []
+  const refused = used ? [describeRefusedCredential(used, prefix, stranger)] : []
   return [...refused, ...operatorHints(stranger.kind), ...authenticationHints(profile, prefix, stranger)]
 }
 
-function refusedCredential(
+function describeRefusedCredential(
   used: Credential,
   prefix: string | undefined,
-  { kind, baseUrl, ways }: UnauthenticatedRuntime,
+  { kind, baseUrl, authMethods }: UnauthenticatedRuntime,
 ): string {
-  if (used.kind === 'key' && acceptsTokensOnly(ways))
+  if (used.kind === 'key' && acceptsTokensOnly(authMethods))
     return 'this runtime does not accept API keys (auth.mode oidc)'
   const runtime = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
   const credential = prefix ? `the key ${prefix}` : used.kind === 'key' ? 'the key' : 'the token'
@@ -60,11 +60,11 @@ function authenticationHints(
   prefix: string | undefined,
   stranger: UnauthenticatedRuntime,
 ): string[] {
-  const { kind, baseUrl, ways, message } = stranger
-  if (ways && requiresNoCredential(ways)) return []
-  if (ways?.modes.device) return [signInAgain(profile, stranger)]
-  if (acceptsTokensOnly(ways))
-    return [browserSignInHint(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
+  const { kind, baseUrl, authMethods, message } = stranger
+  if (authMethods && requiresNoCredential(authMethods)) return []
+  if (authMethods?.modes.device) return [signInAgainCommand(profile, stranger)]
+  if (acceptsTokensOnly(authMethods))
+    return [browserSignInHint(kind === 'process' ? undefined : baseUrl, authMethods.loginPath)]
   if (prefix && message.includes('expired'))
     return [`wb keys rotate ${prefix}    replaces it, if you may manage keys`]
   if (prefix && message.includes('revoked'))
@@ -73,7 +73,7 @@ function authenticationHints(
     return [
       'wb keys create NAME    creates a key, if you may manage keys',
       'set WB_API_KEY=… to authenticate, or sign in:',
-      signInAgain(profile, stranger),
+      signInAgainCommand(profile, stranger),
     ]
   return ['wb keys create NAME --role admin --as-operator    creates a key for WB_API_KEY']
 }
@@ -82,7 +82,7 @@ function authenticationHints(
  * Returns the command to sign in again; in CI it reads a key, because no user can approve a sign-in.
  * `WB_API_KEY` is unset first, because it could take precedence over the new login.
  */
-function signInAgain(profile: Profile, { isCi }: UnauthenticatedRuntime): string {
+function signInAgainCommand(profile: Profile, { isCi }: UnauthenticatedRuntime): string {
   const first = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
   return first + loginCommand(profile, isCi ? ' --with-token < KEY_FILE' : '')
 }
@@ -109,15 +109,15 @@ export function operatorHints(kind: ResolvedRuntime['kind']): string[] {
  * then the command that starts it on this machine, if the port is free, or else the one that finds the cause.
  */
 export function unreachableHints(profile: Profile | undefined, error: Error): string[] {
-  const goOn = profile?.urlFrom === 'profile' ? localSuggestions(profile) : []
+  const withoutRuntime = profile?.urlFrom === 'profile' ? localHints(profile) : []
   const isRefused = !(error instanceof Unreachable) || isRefusedConnection(error)
   const start = profile?.url !== undefined && isRefused ? serveCommand(profile.url) : undefined
   const flag = profile?.urlFrom === '--url' ? ` --url ${shellWord(profile.url!)}` : ''
-  return [...goOn, start ?? `wb doctor${flag}`]
+  return [...withoutRuntime, start ?? `wb doctor${flag}`]
 }
 
 /** Returns how to work without the runtime of a profile: for one command, and permanently. */
-function localSuggestions({ name, nameFrom, settingsDir }: Profile): string[] {
+function localHints({ name, nameFrom, settingsDir }: Profile): string[] {
   if (nameFrom === '--profile')
     return [`use --local instead of --profile ${name} for this machine's data directory, without a server`]
   const once = "add --local to use this machine's data directory, without a server, for one command"

@@ -2,13 +2,13 @@ import { hostFacts } from '../../base/host-facts.ts'
 import { shellWord } from '../../base/shell-word.ts'
 
 /** Matches the path of the driver's native module in error messages of Node and the driver. */
-const nativePart =
+const nativeModulePath =
   /(?<folder>(?:[A-Z]:|\/)[^\n'"]*?)[\\/]node_modules[\\/](?<driver>better-sqlite3(?:-13)?)[\\/][^\n'"]*\.node/
 /**
  * True if this Node loads a prebuilt SQLite. npm would still try to compile it, and remove it when that
  * fails.
  */
-const needsNoScripts = hostFacts.napiVersion >= 10
+const hasPrebuiltSqlite = hostFacts.napiVersion >= 10
 const missingDriver = /^Cannot find module 'better-sqlite3/
 
 /**
@@ -16,7 +16,7 @@ const missingDriver = /^Cannot find module 'better-sqlite3/
  */
 export function explainSqliteError(error: unknown): { message: string; next: string[] } | undefined {
   const text = error instanceof Error ? error.message : ''
-  const { folder, driver } = nativePart.exec(text)?.groups ?? {}
+  const { folder, driver } = nativeModulePath.exec(text)?.groups ?? {}
   if (folder !== undefined)
     return {
       message: `SQLite is not compiled for this Node (v${hostFacts.nodeVersion}, ${hostFacts.platform}-${hostFacts.architecture}).`,
@@ -29,7 +29,7 @@ export function explainSqliteError(error: unknown): { message: string; next: str
     return {
       message: 'SQLite is not installed.',
       next: [
-        `Install Workbase again: npm install --include=optional${needsNoScripts ? ' --ignore-scripts' : ''}`,
+        `Install Workbase again: npm install --include=optional${hasPrebuiltSqlite ? ' --ignore-scripts' : ''}`,
       ],
     }
   return undefined

@@ -9,7 +9,7 @@ import type { Io } from '../io.ts'
 import { parseRuntimeAddress } from '../settings/address.ts'
 import { localConflict, type Profile, readProfile } from '../settings/profile.ts'
 import { jqFilter } from '../terminal/jq.ts'
-import { counted, type Output } from '../terminal/output.ts'
+import { formatCounted, type Output } from '../terminal/output.ts'
 import { type Progress, silentProgress } from '../terminal/progress.ts'
 import type { TrustRefusal } from '../trust/folder-settings.ts'
 import { applyFolder } from './apply-folder.ts'
@@ -92,11 +92,11 @@ export abstract class StartedCommand extends Command {
     this.#jsonErrors = this.argv.includes('--json')
     this.output = createOutput(this.io, { json: this.#jsonErrors }, true)
     this.prompts = new Prompts(this.io, signal, this.#jsonErrors)
-    const { flags, missing } = await this.#parsed()
+    const { flags, missing } = await this.#parseOrFindMissing()
     const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq, this.io.signals)
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
-    const named = {
+    const profileFlags = {
       profile: flags.profile,
       url: flags.url,
       local: flags.local,
@@ -109,19 +109,24 @@ export abstract class StartedCommand extends Command {
       asOperator: flags['as-operator'],
       mayBeNew: this.createsProfile,
     }
-    this.profile = readProfile(named, this.io)
+    this.profile = readProfile(profileFlags, this.io)
     this.output = createOutput(
       this.io,
       { ...flags, filter, contextFlags: contextFlags(flags) },
-      this.profile.colour && !flags['no-color'],
+      this.profile.hasColors && !flags['no-color'],
     )
     this.prompts = new Prompts(this.io, signal, this.output.json)
     const { io, output, prompts, usesFolderFiles } = this
-    const here = await applyFolder(this.profile, named, { io, output, prompts, usesFolderFiles })
-    this.#refusal = here.refusal
+    const folderProfile = await applyFolder(this.profile, profileFlags, {
+      io,
+      output,
+      prompts,
+      usesFolderFiles,
+    })
+    this.#refusal = folderProfile.refusal
     removeCredential(this.io.env)
     this.#progress = createProgress(this.io, flags.quiet)
-    this.useProfile(here.profile, here.refusal)
+    this.useProfile(folderProfile.profile, folderProfile.refusal)
     for (const argument of missing) {
       const value = await this.promptForArgument(argument, flags as NarrowingFlags)
       this.argv.push(...(this.argv.includes('--') ? [value] : ['--', value]))
@@ -163,7 +168,7 @@ export abstract class StartedCommand extends Command {
    * Parses flags and arguments. In a terminal, missing arguments are returned, to ask for them, and are no
    * error.
    */
-  async #parsed() {
+  async #parseOrFindMissing() {
     const command = this.ctor as unknown as typeof StartedCommand
     try {
       return { ...(await this.parse(command)), missing: [] }
@@ -231,7 +236,7 @@ export abstract class StartedCommand extends Command {
     const report = reportOf(ended)
     const { commandName, argv, isSafeToRepeat, profile, session } = this
     const failed = {
-      typed: { name: commandName, argv, isSafeToRepeat },
+      commandLine: { name: commandName, argv, isSafeToRepeat },
       flags: Object.keys(this.#flags),
       profile,
       session,
@@ -239,14 +244,14 @@ export abstract class StartedCommand extends Command {
     report.next = await hintsFor(ended, report, failed)
     if (this.#jsonErrors) this.output.trace(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
-    if (this.#debug) this.output.trace(details(error))
+    if (this.#debug) this.output.trace(errorDetails(error))
   }
 
   override async finally(error: Error | undefined): Promise<void> {
     try {
       const wait = this.#wait && !error
       const left = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
-      if (left) this.output.note(`  ${counted(left, 'task')} left for the next command or wb serve`)
+      if (left) this.output.note(`  ${formatCounted(left, 'task')} left for the next command or wb serve`)
     } catch (ending) {
       if (!error) await this.catch(ending as Error)
     } finally {
@@ -255,7 +260,7 @@ export abstract class StartedCommand extends Command {
   }
 }
 
-function details(error: Error): string {
+function errorDetails(error: Error): string {
   const facts = 'facts' in error ? `\n${JSON.stringify(error.facts)}` : ''
   const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.stack}` : ''
   return `${error.stack}${facts}${cause}`

@@ -1,5 +1,5 @@
 /** Commands by the verbs of other tools that do the same. The first one that the topic has is used. */
-const synonyms = new Map([
+const commandsOfSynonym = new Map([
   ['ls', ['list']],
   ['get', ['show']],
   ['describe', ['show']],
@@ -13,15 +13,15 @@ const synonyms = new Map([
   ['edit', ['update']],
 ])
 
-const endings = ['revoke', 'cancel', 'disallow']
+const endingVerbs = ['revoke', 'cancel', 'disallow']
 
 /** Commands that are only suggested for a verb, because they do more or something else. */
-const suggestions = new Map([
+const suggestedCommands = new Map([
   ['add', ['ingest', 'create']],
-  ['rm', endings],
-  ['del', endings],
-  ['delete', endings],
-  ['remove', endings],
+  ['rm', endingVerbs],
+  ['del', endingVerbs],
+  ['delete', endingVerbs],
+  ['remove', endingVerbs],
   ['set', ['update']],
   ['mv', ['rename', 'update']],
   ['rename', ['update']],
@@ -33,10 +33,10 @@ const suggestions = new Map([
  * @param has  returns true if the topic has a command of this name
  */
 export function synonymOf(verb: string, has: (verb: string) => boolean): string | undefined {
-  return has(verb) ? undefined : synonyms.get(verb)?.find(has)
+  return has(verb) ? undefined : commandsOfSynonym.get(verb)?.find(has)
 }
 
 /** Returns the command of a topic to suggest for a verb that it does not have. */
 export function suggestionFor(verb: string, has: (verb: string) => boolean): string | undefined {
-  return suggestions.get(verb)?.find(has)
+  return suggestedCommands.get(verb)?.find(has)
 }

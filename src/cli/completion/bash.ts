@@ -6,26 +6,26 @@ import type { CompletedFlag, CompletedValue, CompletionSpec } from './completion
  *
  * @see https://www.gnu.org/software/bash/manual/html_node/Programmable-Completion.html
  */
-export function bashScript(offer: CompletionSpec): string {
-  const { topics, commands, globalFlags } = offer
+export function bashScript(spec: CompletionSpec): string {
+  const { topics, commands, globalFlags } = spec
   const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
-  const values = [
+  const flagValueCases = [
     ...globalFlags.flatMap(flag => valueCases('*', flag)),
     ...commands.flatMap(({ path, flags }) =>
       flags.flatMap(flag => valueCases(singleQuoted(` ${path}`), flag)),
     ),
   ]
-  const dashed = commands.map(
-    ({ path, flags }) => `${singleQuoted(` ${path}`)}) words=${list(names(flags))}" $everywhere" ;;`,
+  const flagCases = commands.map(
+    ({ path, flags }) => `${singleQuoted(` ${path}`)}) words=${quotedList(names(flags))}" $everywhere" ;;`,
   )
-  const words = [
+  const wordCases = [
     ...topics.map(topic => [topic.path, topic.words.map(({ word }) => word)] as const),
     ...commands.map(({ path, operand }) => [path, operand] as const),
-  ].map(([path, follows]) => `${singleQuoted(path ? ` ${path}` : '')}) ${follow(follows)} ;;`)
+  ].map(([path, follows]) => `${singleQuoted(path ? ` ${path}` : '')}) ${completeValue(follows)} ;;`)
   return `# Completes wb in bash: source <(wb autocomplete bash)
 _wb() {
   local line=\${COMP_LINE:0:COMP_POINT} said='' words='' cur prev at
-  local everywhere=${list([...names(globalFlags), '--help'])}
+  local everywhere=${quotedList([...names(globalFlags), '--help'])}
   COMPREPLY=()
   cur=\${line##*[[:blank:]]}
   prev=\${line%"$cur"}
@@ -39,15 +39,15 @@ _wb() {
     esac
   done
   case "$said $prev" in
-${indented(values)}
+${indented(flagValueCases)}
     *) case $cur in
       -*) case $said in
-${indented(dashed, 8)}
+${indented(flagCases, 8)}
         '') words='--help --version' ;;
         *) words='--help' ;;
       esac ;;
       *) case $said in
-${indented(words, 8)}
+${indented(wordCases, 8)}
       esac ;;
     esac ;;
   esac
@@ -61,24 +61,26 @@ complete -o default -F _wb wb workbase
 }
 
 /** Shell code for a value that cannot be completed, not even with file names. */
-const nothing = 'compopt +o default 2>/dev/null; return 0'
+const noCompletion = 'compopt +o default 2>/dev/null; return 0'
 
 function valueCases(path: string, { names, value }: CompletedFlag): string[] {
   if (value === undefined) return []
-  return [`${names.map(name => `${path}${singleQuoted(` ${name}`)}`).join(' | ')}) ${follow(value)} ;;`]
+  return [
+    `${names.map(name => `${path}${singleQuoted(` ${name}`)}`).join(' | ')}) ${completeValue(value)} ;;`,
+  ]
 }
 
 /** Returns shell code for a value. Bash completes files and folders by default. */
-function follow(follows: CompletedValue): string {
-  if (follows === 'text') return nothing
-  return typeof follows === 'string' ? 'return 0' : `words=${list(follows)}`
+function completeValue(follows: CompletedValue): string {
+  if (follows === 'text') return noCompletion
+  return typeof follows === 'string' ? 'return 0' : `words=${quotedList(follows)}`
 }
 
 function names(flags: readonly CompletedFlag[]): string[] {
   return flags.flatMap(flag => flag.names)
 }
 
-function list(words: readonly string[]): string {
+function quotedList(words: readonly string[]): string {
   return singleQuoted(words.join(' '))
 }
 

@@ -42,19 +42,19 @@ export interface CompletionSpec {
 
 export function completionSpec({ commands, topics }: Pick<Config, 'commands' | 'topics'>): CompletionSpec {
   const shown = commands.filter(({ hidden }) => !hidden).sort((a, b) => (a.id < b.id ? -1 : 1))
-  const described = new Map([
+  const summaries = new Map([
     ...topics.map(({ name, description = '' }) => [name, description] as const),
     ...shown.map(({ id, summary = '' }) => [id, summary] as const),
   ])
-  const [some] = shown
+  const [anyCommand] = shown
   return {
-    topics: topicsOf(shown, described),
+    topics: topicsOf(shown, summaries),
     commands: shown.map(command => ({
-      path: spoken(command.id),
+      path: typedName(command.id),
       flags: flagsOf(command, group => group !== 'GLOBAL'),
-      operand: operandOf(command),
+      operand: operandValue(command),
     })),
-    globalFlags: some ? flagsOf(some, group => group === 'GLOBAL') : [],
+    globalFlags: anyCommand ? flagsOf(anyCommand, group => group === 'GLOBAL') : [],
   }
 }
 
@@ -80,21 +80,21 @@ function flagsOf({ flags }: Loadable, isWanted: (group?: string) => boolean): Co
     .flatMap(flag => {
       const { name, char, summary = '' } = flag
       const isOption = flag.type === 'option'
-      const value = isOption ? (flag.options ?? fileOf(flag.helpValue?.toString())) : undefined
+      const value = isOption ? (flag.options ?? valueOfFlag(flag.helpValue?.toString())) : undefined
       const offered = { summary, value, isMultiple: isOption && flag.multiple === true }
       const names = char ? [`--${name}`, `-${char}`] : [`--${name}`]
-      const turned = !isOption && flag.allowNo ? [{ ...offered, names: [`--no-${name}`] }] : []
-      return [{ ...offered, names }, ...turned]
+      const negated = !isOption && flag.allowNo ? [{ ...offered, names: [`--no-${name}`] }] : []
+      return [{ ...offered, names }, ...negated]
     })
 }
 
-function fileOf(helpValue: string | undefined): CompletedValue {
+function valueOfFlag(helpValue: string | undefined): CompletedValue {
   if (helpValue === 'DIR') return 'folder'
   return helpValue === 'FILE' ? 'file' : 'text'
 }
 
 /** Returns the possible values of the first argument that has any. */
-function operandOf({ args }: Loadable): CompletedValue {
+function operandValue({ args }: Loadable): CompletedValue {
   for (const { name, options } of Object.values(args)) {
     if (options) return options
     if (name === 'path' || name === 'folder') return 'file'
@@ -102,6 +102,6 @@ function operandOf({ args }: Loadable): CompletedValue {
   return 'text'
 }
 
-function spoken(id: string): string {
+function typedName(id: string): string {
   return id.replaceAll(':', ' ')
 }

@@ -9,7 +9,10 @@ import type { CompletedFlag, CompletedTopic, CompletedValue, CompletionSpec } fr
 export function zshScript({ topics, commands, globalFlags }: CompletionSpec): string {
   const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
   const operands = commands.map(({ path, flags, operand }) => {
-    const specs = [...flags.flatMap(flagSpecs), `*:${operand === 'text' ? ' ' : 'what'}:${action(operand)}`]
+    const specs = [
+      ...flags.flatMap(flagSpecs),
+      `*:${operand === 'text' ? ' ' : 'what'}:${completeValue(operand)}`,
+    ]
     return `    ${singleQuoted(` ${path}`)}) own=(${specs.map(singleQuoted).join(' ')}) ;;`
   })
   return `#compdef wb workbase
@@ -56,11 +59,11 @@ function flagSpecs({ names, summary, value, isMultiple }: CompletedFlag): string
   const about = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`
   if (value === undefined) return names.map(name => `${others}${name}${about}`)
   return names.map(
-    name => `${others}${name}${name.startsWith('--') ? '=' : '+'}${about}:value:${action(value)}`,
+    name => `${others}${name}${name.startsWith('--') ? '=' : '+'}${about}:value:${completeValue(value)}`,
   )
 }
 
-function action(follows: CompletedValue): string {
+function completeValue(follows: CompletedValue): string {
   if (follows === 'text') return ''
   if (follows === 'file') return '_files'
   return follows === 'folder'

@@ -1,6 +1,6 @@
 import { parseJson } from '../../base/parse-json.ts'
 import { type Client, openClient } from '../../client/client.ts'
-import { addressHint, errorFromResponse } from '../../client/failure.ts'
+import { addressHint, errorFromResponse } from '../../client/error-from-response.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
@@ -30,8 +30,8 @@ export function requiresNoCredential({ modes }: Pick<AuthMethods, 'modes'>): boo
 }
 
 /** Returns true if the runtime accepts access tokens only, and no API keys. Returns false if unknown. */
-export function acceptsTokensOnly(ways: AuthMethods | undefined): ways is AuthMethods {
-  return ways?.modes.oidc === true && !ways.modes.apiKey
+export function acceptsTokensOnly(methods: AuthMethods | undefined): methods is AuthMethods {
+  return methods?.modes.oidc === true && !methods.modes.apiKey
 }
 
 /**
@@ -47,7 +47,7 @@ export async function findAuthMethods(
 ): Promise<RuntimeAuthMethods | undefined> {
   try {
     const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
-    if (server) return { ...(await askServer(profile, io, server)), isServer: true }
+    if (server) return { ...(await fetchFromServer(profile, io, server)), isServer: true }
     return {
       ...(await fetchAuthMethods(openClient({ baseUrl, fetch: withResponseTimeout(fetch) }), profile)),
       isServer: kind !== 'process',
@@ -57,7 +57,7 @@ export async function findAuthMethods(
   }
 }
 
-async function askServer(
+async function fetchFromServer(
   profile: Profile,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
   server: Announcement,
@@ -82,13 +82,13 @@ async function askServer(
 export async function fetchAuthMethods(client: Client, profile: Profile): Promise<AuthMethods> {
   const { method, path } = auth.config
   const answer = await client.raw({ method, path })
-  if (answer.status >= 300) throw await refusal(answer, profile)
-  const said = parseAuthMethods(parseJson(await answer.text()))
-  if (said) return said
+  if (answer.status >= 300) throw await errorOfResponse(answer, profile)
+  const methods = parseAuthMethods(parseJson(await answer.text()))
+  if (methods) return methods
   throw notARuntime(profile, 'it does not report how to sign in')
 }
 
-async function refusal(answer: Incoming, profile: Profile): Promise<Error> {
+async function errorOfResponse(answer: Incoming, profile: Profile): Promise<Error> {
   const error = await errorFromResponse(answer)
   const isNoRuntime = answer.status === 404 || (answer.status >= 400 && error instanceof Unreachable)
   return isNoRuntime

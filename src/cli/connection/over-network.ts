@@ -4,7 +4,7 @@ import { isLoopback } from '../../base/loopback.ts'
 import { packageVersion } from '../../base/package.ts'
 import type { Fetch } from '../../client/fetch.ts'
 import type { NetworkOptions } from '../../client/node/network-options.ts'
-import { type Network, network } from '../../client/node/transport.ts'
+import { type Network, openNetwork } from '../../client/node/transport.ts'
 import { type ConnectionSettings, connectionSettings } from '../environment.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
@@ -14,13 +14,13 @@ import { formatRetry, withRequestLog } from './request-log.ts'
 /** Observers of a network connection. */
 export interface NetworkObserver {
   /** Receives a log entry for each request. */
-  wire?: (block: string) => void
+  onRequest?: (block: string) => void
   /** Receives one message if the runtime has another version. */
-  otherVersion?: (line: string) => void
+  onOtherVersion?: (line: string) => void
 }
 
 /** Address of a runtime, and its certificate (PEM) if it is on this machine. */
-interface Place {
+interface RuntimeAddress {
   readonly url: string
   readonly certificate?: string
 }
@@ -31,23 +31,23 @@ interface Place {
  * @throws UsageError  a proxy address is invalid, or a certificate file cannot be read
  */
 export function connectOverNetwork(
-  { url, certificate }: Place,
+  { url, certificate }: RuntimeAddress,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  heard: NetworkObserver,
+  observer: NetworkObserver,
 ): Network {
-  const { wire, otherVersion } = heard
-  const { fetch, close } = network({
-    ...reaching(new URL(url), io),
+  const { onRequest, onOtherVersion } = observer
+  const { fetch, close } = openNetwork({
+    ...networkOptions(new URL(url), io),
     certificate,
     userAgent: `workbase-cli/${packageVersion()} (${hostFacts.platform}; node v${hostFacts.nodeVersion})`,
-    onRetry: wire && (retry => wire(formatRetry(retry))),
+    onRetry: onRequest && (retry => onRequest(formatRetry(retry))),
   })
-  const logged = wire ? withRequestLog(fetch, wire, io.clock) : fetch
-  return { fetch: otherVersion ? withVersionCheck(logged, otherVersion) : logged, close }
+  const logged = onRequest ? withRequestLog(fetch, onRequest, io.clock) : fetch
+  return { fetch: onOtherVersion ? withVersionCheck(logged, onOtherVersion) : logged, close }
 }
 
 /** Returns the connection settings. Proxies are not used for this machine. */
-function reaching(
+function networkOptions(
   { protocol, hostname }: URL,
   { env, cwd }: Pick<Io, 'env' | 'cwd'>,
 ): Pick<NetworkOptions, 'proxies' | 'authorities' | 'idleTimeoutMs'> {
@@ -55,7 +55,7 @@ function reaching(
   return {
     idleTimeoutMs,
     proxies: isLoopback(hostname) ? undefined : proxies,
-    authorities: protocol === 'https:' ? certificatesIn(authorities, cwd) : [],
+    authorities: protocol === 'https:' ? readCertificates(authorities, cwd) : [],
   }
 }
 
@@ -63,16 +63,16 @@ function reaching(
  * Reads additional certificates. Node ignores `NODE_EXTRA_CA_CERTS` if other authorities are given, so both
  * files are read.
  */
-function certificatesIn(
+function readCertificates(
   { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS }: ConnectionSettings['authorities'],
   cwd: string,
 ): string[] {
   if (!SSL_CERT_FILE) return []
   const files = Object.entries({ SSL_CERT_FILE, NODE_EXTRA_CA_CERTS })
-  return files.flatMap(([name, path]) => (path ? [contentOf(name, resolveTypedPath(cwd, path))] : []))
+  return files.flatMap(([name, path]) => (path ? [readCertificate(name, resolveTypedPath(cwd, path))] : []))
 }
 
-function contentOf(name: string, path: string): string {
+function readCertificate(name: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
@@ -84,21 +84,24 @@ function contentOf(name: string, path: string): string {
 }
 
 /** Reports once if the `x-workbase-version` of a response differs. */
-function withVersionCheck(fetch: Fetch, tell: (line: string) => void): Fetch {
+function withVersionCheck(fetch: Fetch, report: (line: string) => void): Fetch {
   let compared = false
   return async (url, outgoing) => {
     const answer = await fetch(url, outgoing)
-    const line = compared ? undefined : versionLine(answer.headers.get('x-workbase-version'))
+    const line = compared ? undefined : describeVersions(answer.headers.get('x-workbase-version'))
     compared = true
-    if (line) tell(line)
+    if (line) report(line)
     return answer
   }
 }
 
 /** Returns a message if the minor versions differ; patch versions are compatible. */
-function versionLine(theirs: string | null): string | undefined {
-  const ours = packageVersion()
+function describeVersions(runtimeVersion: string | null): string | undefined {
+  const ownVersion = packageVersion()
   const minor = /^\d{1,6}\.\d{1,6}(?=\.\d{1,6}(?:[-+][\w.+-]{1,40})?$)/
-  const [known, met] = [minor.exec(ours)?.[0], theirs === null ? undefined : minor.exec(theirs)?.[0]]
-  return met === undefined || met === known ? undefined : `  this is wb ${ours}, but the runtime is ${theirs}`
+  const known = minor.exec(ownVersion)?.[0]
+  const met = runtimeVersion === null ? undefined : minor.exec(runtimeVersion)?.[0]
+  return met === undefined || met === known
+    ? undefined
+    : `  this is wb ${ownVersion}, but the runtime is ${runtimeVersion}`
 }

@@ -3,7 +3,7 @@ import { findLocalServer } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
 /** Routes whose answers describe the process that sends them, not the data directory. */
-const paths = ['/metrics', '/health/details', '/health/recent-errors']
+const processReportPaths = ['/metrics', '/health/details', '/health/recent-errors']
 
 /**
  * Refuses such a route with `--as-operator` if a server runs on the data directory. The operator's requests never leave
@@ -16,7 +16,7 @@ export async function refuseProcessReport(
   path: string,
   { asOperator, dataDir }: Pick<Profile, 'asOperator' | 'dataDir'>,
 ): Promise<void> {
-  if (!asOperator || !paths.includes(path.split('?')[0]!)) return
+  if (!asOperator || !processReportPaths.includes(path.split('?')[0]!)) return
   const server = await findLocalServer(dataDir)
   if (!server) return
   throw new UsageError(

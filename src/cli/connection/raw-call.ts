@@ -1,6 +1,6 @@
 import { parseJson } from '../../base/parse-json.ts'
 import { type Client, collect, readPages } from '../../client/client.ts'
-import { errorFromResponse } from '../../client/failure.ts'
+import { errorFromResponse } from '../../client/error-from-response.ts'
 import type { Incoming } from '../../client/fetch.ts'
 import { UsageError } from '../errors.ts'
 
@@ -13,7 +13,7 @@ export interface TypedCall {
 }
 
 /** Headers that the transport sets. */
-const ofTheTransport = new Set(['content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade'])
+const transportHeaders = new Set(['content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
 const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
 
@@ -40,7 +40,7 @@ export function parseHeaders(headers: readonly string[]): Record<string, string>
     const [name, value] = [header.slice(0, at).trim(), header.slice(at + 1).trim()]
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new UsageError(`the header ${name.split(/\s/)[0]} contains an invalid character`)
-    if (ofTheTransport.has(name.toLowerCase())) throw new UsageError(`the header ${name} cannot be set`)
+    if (transportHeaders.has(name.toLowerCase())) throw new UsageError(`the header ${name} cannot be set`)
     return [name.toLowerCase(), value] as const
   })
   return Object.fromEntries(pairs)
@@ -66,12 +66,12 @@ export async function fetchAllPages(
       headers,
     })
     if (answer.status >= 300) throw await errorFromResponse(answer)
-    return pageOf(path, await answer.text())
+    return parsePage(path, await answer.text())
   })
   return collect(all)
 }
 
-function pageOf(path: string, text: string): { items: unknown[]; nextCursor: string | null } {
+function parsePage(path: string, text: string): { items: unknown[]; nextCursor: string | null } {
   const value: unknown = parseJson(text)
   if (typeof value === 'object' && value !== null && 'items' in value && Array.isArray(value.items))
     return { nextCursor: null, ...value, items: value.items }

@@ -1,11 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
 import { redact } from '../../base/redact.ts'
 import type { Fetch, Outgoing } from '../../client/fetch.ts'
-import type { Retry } from '../../client/node/retries.ts'
+import type { Retry } from '../../client/node/retry-options.ts'
 
 /** Names of headers whose values are always redacted. */
-const secret = /cookie|auth|token|secret|key|passw|session/i
-const hidden = '[redacted]'
+const secretHeader = /cookie|auth|token|secret|key|passw|session/i
+const redacted = '[redacted]'
 
 /**
  * Writes each request and its answer as one block: request line, headers, and outcome. For bodies, only the size is
@@ -18,18 +18,18 @@ export function withRequestLog(
 ): Fetch {
   return async (url, outgoing) => {
     const startedMs = clock.now()
-    const asked = [
-      `> ${outgoing.method} ${redact(url)}${sent(outgoing.body)}`,
-      ...lines('>', outgoing.headers),
+    const requestLines = [
+      `> ${outgoing.method} ${redact(url)}${describeBody(outgoing.body)}`,
+      ...headerLines('>', outgoing.headers),
     ]
-    const tell = (outcome: string, headers: readonly string[] = []) =>
-      write([...asked, `< ${outcome} in ${clock.now() - startedMs} ms`, ...headers].join('\n'))
+    const log = (outcome: string, headers: readonly string[] = []) =>
+      write([...requestLines, `< ${outcome} in ${clock.now() - startedMs} ms`, ...headers].join('\n'))
     try {
       const answer = await fetch(url, outgoing)
-      tell(String(answer.status), lines('<', Object.fromEntries(answer.headers)))
+      log(String(answer.status), headerLines('<', Object.fromEntries(answer.headers)))
       return answer
     } catch (error) {
-      tell(redact(String((error as Error | undefined)?.message)))
+      log(redact(String((error as Error | undefined)?.message)))
       throw error
     }
   }
@@ -40,18 +40,19 @@ export function formatRetry({ why, waitMs }: Retry): string {
   return `< ${why}; sent again in ${waitMs} ms`
 }
 
-function sent(body: Outgoing['body']): string {
+function describeBody(body: Outgoing['body']): string {
   if (body === undefined) return ''
   return typeof body === 'string' ? ` (${Buffer.byteLength(body)} bytes)` : ' (a stream)'
 }
 
-function lines(side: string, headers: Readonly<Record<string, string>>): string[] {
+function headerLines(side: string, headers: Readonly<Record<string, string>>): string[] {
   return Object.entries(headers).map(
-    ([name, value]) => `${side}   ${name}: ${secret.test(name) ? hidden : redact(withoutQuery(name, value))}`,
+    ([name, value]) =>
+      `${side}   ${name}: ${secretHeader.test(name) ? redacted : redact(withoutQuery(name, value))}`,
   )
 }
 
 /** Removes the query and fragment of a redirect target, which can contain tokens of a sign-in. */
 function withoutQuery(name: string, value: string): string {
-  return /^(?:content-)?location$/i.test(name) ? value.replace(/([?#]).*$/s, `$1${hidden}`) : value
+  return /^(?:content-)?location$/i.test(name) ? value.replace(/([?#]).*$/s, `$1${redacted}`) : value
 }

@@ -35,7 +35,7 @@ export interface ResolvedRuntime {
 /** Origin of requests in this process, which every runtime accepts as its own. */
 const inProcessUrl = 'http://localhost'
 
-const nothingDue = { settle: async () => {}, pending: async () => 0 }
+const noBackgroundWork = { settle: async () => {}, pending: async () => 0 }
 
 /** Receives messages about the runtime and the connection. */
 export interface RuntimeReporter extends NetworkObserver {
@@ -53,15 +53,15 @@ export interface RuntimeReporter extends NetworkObserver {
 export async function findRemoteRuntime(
   profile: Profile,
   io: Pick<Io, 'env' | 'cwd' | 'clock'>,
-  overheard: NetworkObserver,
+  observer: NetworkObserver,
 ): Promise<ResolvedRuntime | undefined> {
   const { url } = profile
   if (url)
-    return { kind: 'named', baseUrl: url, ...nothingDue, ...connectOverNetwork({ url }, io, overheard) }
+    return { kind: 'named', baseUrl: url, ...noBackgroundWork, ...connectOverNetwork({ url }, io, observer) }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
   if (!server) return undefined
-  const reached = connectOverNetwork(server, io, overheard)
-  return { kind: 'server', baseUrl: server.url, announcement: server, ...nothingDue, ...reached }
+  const network = connectOverNetwork(server, io, observer)
+  return { kind: 'server', baseUrl: server.url, announcement: server, ...noBackgroundWork, ...network }
 }
 
 /** Returns false if the profile resolves to another runtime now, because a `wb serve` started, ended or restarted. */
@@ -87,7 +87,7 @@ export async function openInProcessRuntime(
   for (const line of untrustedConfigNotes(config.found)) note(line)
   const opened: Partial<Record<Store, Promise<Runtime>>> = {}
   const open = (store: Store) => {
-    opened[store] ??= openHere(profile, config, { voice, store }).catch(error => {
+    opened[store] ??= openStore(profile, config, { voice, store }).catch(error => {
       delete opened[store]
       throw error
     })
@@ -101,8 +101,8 @@ export async function openInProcessRuntime(
     async fetch(url, request) {
       // Another process may have created the store in the meantime.
       const runtime = await (opened.kept ?? open(isRead(request) && (await isNew()) ? 'empty' : 'kept'))
-      const asked = new Request(url, { ...request, duplex: 'half' } as RequestInit)
-      const answer = await runtime.fetch(asked, profile.asOperator ? 'operator' : undefined)
+      const webRequest = new Request(url, { ...request, duplex: 'half' } as RequestInit)
+      const answer = await runtime.fetch(webRequest, profile.asOperator ? 'operator' : undefined)
       // A request that was called off is answered as the fault that it became on the way.
       request.signal?.throwIfAborted()
       return answer
@@ -116,15 +116,15 @@ export async function openInProcessRuntime(
   }
 }
 
-async function openHere(
+async function openStore(
   profile: Profile,
   config: LocalConfig,
   options: { voice: Voice; store: Store },
 ): Promise<Runtime> {
   if (options.store === 'empty') return openLocal(profile, config, options)
-  const made = trustCreatedDataDir(profile)
+  const trustDataDir = trustCreatedDataDir(profile)
   const runtime = await openLocal(profile, config, options)
-  await made()
+  await trustDataDir()
   return runtime
 }
 

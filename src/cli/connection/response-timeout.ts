@@ -4,23 +4,23 @@ import type { Fetch } from '../../client/fetch.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 
 /** Maximum time for a whole response, in milliseconds. */
-const answerTimeoutMs = 30_000
+const responseTimeoutMs = 30_000
 
 /**
  * Limits the total time of requests for sign-in. Such a request, and the text of its response, throw
- * Unreachable after {@link answerTimeoutMs}.
+ * Unreachable after {@link responseTimeoutMs}.
  */
 export function withResponseTimeout(fetch: Fetch, clock: Clock = systemClock): Fetch {
   return async (url, request) => {
-    const giveUp = new AbortController()
-    const letGo = abortWith(giveUp, request.signal)
-    const cancel = clock.after(answerTimeoutMs, () => giveUp.abort(late(url)))
+    const timeout = new AbortController()
+    const detach = abortWith(timeout, request.signal)
+    const cancel = clock.after(responseTimeoutMs, () => timeout.abort(timeoutError(url)))
     const end = () => {
       cancel()
-      letGo()
+      detach()
     }
     try {
-      const answer = await fetch(url, { ...request, signal: giveUp.signal })
+      const answer = await fetch(url, { ...request, signal: timeout.signal })
       const { status, headers, body } = answer
       return { url: answer.url, status, headers, body, text: () => answer.text().finally(end) }
     } catch (error) {
@@ -30,10 +30,10 @@ export function withResponseTimeout(fetch: Fetch, clock: Clock = systemClock): F
   }
 }
 
-function late(url: string): Unreachable {
+function timeoutError(url: string): Unreachable {
   const { origin, pathname } = new URL(url)
   return new Unreachable(
-    `${origin} did not respond to ${pathname} within ${answerTimeoutMs / 1_000} s`,
+    `${origin} did not respond to ${pathname} within ${responseTimeoutMs / 1_000} s`,
     'Try again.',
   )
 }

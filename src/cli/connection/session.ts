@@ -10,7 +10,7 @@ import { withLoginsLock } from '../credentials/logins-lock.ts'
 import { TokenStore } from '../credentials/token-store.ts'
 import { isCi } from '../environment.ts'
 import type { Io } from '../io.ts'
-import { refuseClearText } from '../settings/address.ts'
+import { requireEncryption } from '../settings/address.ts'
 import { loginCommand } from '../settings/login-command.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
@@ -29,7 +29,7 @@ import { withResponseTimeout } from './response-timeout.ts'
 
 const renewalTimeoutMs = 30_000
 /** Field that commands always send, and that older runtimes may ignore. */
-const fieldOfCommands = 'includeCoverage'
+const alwaysSentField = 'includeCoverage'
 
 /** The connection of one command to its runtime, opened at the first call. */
 export class Session {
@@ -37,12 +37,12 @@ export class Session {
   /** Client that sends no credential. */
   readonly anonymousClient: Client
   #runtime: Promise<ResolvedRuntime> | undefined
-  #elsewhere: Promise<ResolvedRuntime | undefined> | undefined
-  #here: Promise<ResolvedRuntime> | undefined
+  #remote: Promise<ResolvedRuntime | undefined> | undefined
+  #inProcess: Promise<ResolvedRuntime> | undefined
   /** Earlier runtimes. Calls to them can still be in progress. */
   readonly #replaced = new Set<ResolvedRuntime>()
   #credential: CredentialSelection | undefined
-  #kept: TokenStore | undefined
+  #tokenStore: TokenStore | undefined
 
   constructor(
     readonly profile: Profile,
@@ -52,13 +52,13 @@ export class Session {
     private readonly signal: AbortSignal,
     private readonly refusal?: TrustRefusal,
   ) {
-    this.client = this.#connect((path, request) => this.#send(path, request))
-    this.anonymousClient = this.#connect((path, request) => this.#deliver(path, request))
+    this.client = this.#openClient((path, request) => this.#send(path, request))
+    this.anonymousClient = this.#openClient((path, request) => this.#deliver(path, request))
   }
 
   /** Returns a client that sends the given token. */
   clientWithToken(token: string): Client {
-    return this.#connect((path, request) => this.#deliver(path, withBearer(request, token)))
+    return this.#openClient((path, request) => this.#deliver(path, withBearer(request, token)))
   }
 
   /** Returns the credential to send. @throws UsageError  the kind that `--credential` names is not available */
@@ -70,8 +70,8 @@ export class Session {
   /** Returns the token store of the login in use; undefined without a login. */
   get tokenStore(): TokenStore | undefined {
     const { used } = this.credential
-    if (used?.from === 'wb login') this.#kept ??= this.#keptTokensOf(used.login)
-    return this.#kept
+    if (used?.from === 'wb login') this.#tokenStore ??= this.#openTokenStore(used.login)
+    return this.#tokenStore
   }
 
   /**
@@ -80,7 +80,7 @@ export class Session {
    * @throws KeychainUnavailable, UsageError, WbError unauthorized
    */
   async token(): Promise<string | undefined> {
-    if (this.refusal?.namesRuntime) throw this.refusal.error
+    if (this.refusal?.selectsRuntime) throw this.refusal.error
     const { used } = this.credential
     return used?.from === 'WB_API_KEY' ? used.token : this.tokenStore?.token()
   }
@@ -97,8 +97,8 @@ export class Session {
 
   /** Returns the runtime if it is in another process. Does not open a runtime in this process. */
   remoteRuntime(): Promise<ResolvedRuntime | undefined> {
-    this.#elsewhere ??= findRemoteRuntime(this.profile, this.io, this.#telling)
-    return this.#elsewhere
+    this.#remote ??= findRemoteRuntime(this.profile, this.io, this.#reporter)
+    return this.#remote
   }
 
   /**
@@ -107,12 +107,12 @@ export class Session {
    */
   async rediscover(): Promise<void> {
     const before = this.#runtime
-    const met = await this.usedRuntime()
-    if (met && (await isCurrentRuntime(this.profile, met))) return
+    const current = await this.usedRuntime()
+    if (current && (await isCurrentRuntime(this.profile, current))) return
     if (this.#runtime !== before) return
-    if (met) this.#replaced.add(met)
+    if (current) this.#replaced.add(current)
     this.#runtime = undefined
-    this.#elsewhere = undefined
+    this.#remote = undefined
   }
 
   /** Returns the runtime that was used so far, or undefined. */
@@ -131,7 +131,7 @@ export class Session {
    * @returns number of remaining tasks
    */
   async end(options: { wait: boolean; signal: AbortSignal; progress: Progress }): Promise<number> {
-    const runtime = await (this.#runtime ?? this.#elsewhere)?.catch(() => undefined)
+    const runtime = await (this.#runtime ?? this.#remote)?.catch(() => undefined)
     const used = new Set([...(runtime ? [runtime] : []), ...this.#replaced])
     try {
       if (options.wait) await runtime?.settle(options)
@@ -144,29 +144,29 @@ export class Session {
 
   async #open(): Promise<ResolvedRuntime> {
     if (this.refusal) throw this.refusal.error
-    const elsewhere = await this.remoteRuntime()
-    if (elsewhere) return elsewhere
-    this.#here ??= openInProcessRuntime(this.profile, this.io, this.#telling)
-    this.#here.catch(() => {
-      this.#here = undefined
+    const remote = await this.remoteRuntime()
+    if (remote) return remote
+    this.#inProcess ??= openInProcessRuntime(this.profile, this.io, this.#reporter)
+    this.#inProcess.catch(() => {
+      this.#inProcess = undefined
     })
-    return this.#here
+    return this.#inProcess
   }
 
-  get #telling(): RuntimeReporter {
+  get #reporter(): RuntimeReporter {
     return {
       note: line => this.output.note(line),
       voice: { level: this.debug ? 'debug' : 'silent', stream: this.io.stderr },
-      wire: this.debug ? block => this.output.trace(block) : undefined,
-      otherVersion: this.output.json || isCi(this.io.env) ? undefined : line => this.output.note(line),
+      onRequest: this.debug ? block => this.output.trace(block) : undefined,
+      onOtherVersion: this.output.json || isCi(this.io.env) ? undefined : line => this.output.note(line),
     }
   }
 
-  #connect(fetch: Fetch): Client {
+  #openClient(fetch: Fetch): Client {
     return openClient({
       baseUrl: '',
       signal: this.signal,
-      onIgnored: names => this.#reportIgnored(names.filter(name => name !== fieldOfCommands)),
+      onIgnored: names => this.#reportIgnored(names.filter(name => name !== alwaysSentField)),
       fetch,
     })
   }
@@ -183,8 +183,8 @@ export class Session {
     const [, token] = await Promise.all([this.runtime(), this.token()])
     if (token === undefined) return this.#deliver(path, request)
     const answer = await this.#deliver(path, withBearer(request, token))
-    if (answer.status !== 401 || !this.#kept || !isRepeatable(request)) return answer
-    const other = await this.#kept.token(token)
+    if (answer.status !== 401 || !this.#tokenStore || !isRepeatable(request)) return answer
+    const other = await this.#tokenStore.token(token)
     return other === token ? answer : this.#deliver(path, withBearer(request, other))
   }
 
@@ -208,13 +208,14 @@ export class Session {
     }
   }
 
-  #keptTokensOf({ driver, account }: StoredLogin): TokenStore {
+  #openTokenStore({ driver, account }: StoredLogin): TokenStore {
     const { url, urlFrom, insecureHttp } = this.profile
-    if (url !== undefined && !insecureHttp) refuseClearText('the login', { url, urlFrom }, { isBound: true })
+    if (url !== undefined && !insecureHttp)
+      requireEncryption('the login', { url, urlFrom }, { isBound: true })
     return new TokenStore({
       keychain: openUserKeychain(this.profile, driver),
       account,
-      loginLine: loginCommand(this.profile),
+      loginCommand: loginCommand(this.profile),
       clock: this.io.clock,
       withLock: work => withLoginsLock(this.profile, this.signal, work),
       renew: refreshToken => this.#renew(refreshToken),

@@ -13,7 +13,7 @@ export interface CredentialSelection {
   readonly used: Credential | undefined
   readonly others: readonly Credential[]
   /** Reason for the choice; undefined if there was only one. */
-  readonly why: string | undefined
+  readonly reason: string | undefined
 }
 
 /**
@@ -25,12 +25,13 @@ export interface CredentialSelection {
  */
 export function chooseCredential(profile: Profile, login: StoredLogin | undefined): CredentialSelection {
   const found = candidates(profile, login)
-  if (profile.asOperator) return { used: undefined, others: found, why: '--as-operator sends no credential' }
-  if (profile.credential !== undefined) return named(profile, profile.credential, found)
+  if (profile.asOperator)
+    return { used: undefined, others: found, reason: '--as-operator sends no credential' }
+  if (profile.credential !== undefined) return selectByKind(profile, profile.credential, found)
   const bearer = found.find(({ kind }) => kind === 'login')
   const used = bearer ?? found[0]
   const others = found.filter(candidate => candidate !== used)
-  return { used, others, why: others[0] && used && reason(used, others[0]) }
+  return { used, others, reason: others[0] && used && explainPrecedence(used, others[0]) }
 }
 
 function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Credential[] {
@@ -48,7 +49,7 @@ export function credentialKind(token: string): CredentialChoice {
   return token.startsWith('wb_live_') ? 'key' : 'login'
 }
 
-function named(
+function selectByKind(
   profile: Profile,
   wanted: CredentialChoice,
   found: readonly Credential[],
@@ -58,10 +59,10 @@ function named(
     throw new UsageError(`--credential ${wanted}: there is no ${wanted} for ${runtimeKey(profile)}`, [
       loginCommand(profile, wanted === 'key' ? ' --with-token < KEY_FILE' : ''),
     ])
-  return { used, others: found.filter(candidate => candidate !== used), why: 'chosen by --credential' }
+  return { used, others: found.filter(candidate => candidate !== used), reason: 'chosen by --credential' }
 }
 
-function reason(used: Credential, other: Credential): string {
+function explainPrecedence(used: Credential, other: Credential): string {
   return used.kind !== other.kind
     ? 'an access token takes precedence over a key'
     : 'the environment takes precedence over a stored login'

@@ -25,7 +25,7 @@ export interface StoredLogin extends Login {
 }
 
 /** Logins by profile and runtime. */
-type Index = Record<string, Record<string, Login>>
+type LoginIndex = Record<string, Record<string, Login>>
 
 /** Returns the path of the login index. */
 export function loginsPath(settingsDir: string): string {
@@ -33,14 +33,14 @@ export function loginsPath(settingsDir: string): string {
 }
 
 /** Reads the login index. A corrupt file or entry counts as missing; the next sign-in replaces it. */
-function readIndex(settingsDir: string): Index {
+function readIndex(settingsDir: string): LoginIndex {
   const content = readSettings(loginsPath(settingsDir))
   const profiles = typeof content === 'string' ? [] : Object.entries(content)
-  const sound = profiles.map(([profile, logins]) => [
+  const validEntries = profiles.map(([profile, logins]) => [
     profile,
     isObject(logins) ? Object.fromEntries(Object.entries(logins).filter(([, login]) => isLogin(login))) : {},
   ])
-  return withoutPrototype(Object.fromEntries(sound))
+  return withoutPrototype(Object.fromEntries(validEntries))
 }
 
 function isLogin(login: unknown): login is Login {
@@ -48,11 +48,11 @@ function isLogin(login: unknown): login is Login {
 }
 
 /** Changes the login index. The caller must hold the logins lock. */
-function changeIndex(settingsDir: string, change: (index: Index) => void): void {
+function changeIndex(settingsDir: string, change: (index: LoginIndex) => void): void {
   const index = readIndex(settingsDir)
   change(index)
-  const kept = Object.entries(index).filter(([, logins]) => Object.keys(logins).length > 0)
-  writeSettings(loginsPath(settingsDir), Object.fromEntries(kept))
+  const nonEmpty = Object.entries(index).filter(([, logins]) => Object.keys(logins).length > 0)
+  writeSettings(loginsPath(settingsDir), Object.fromEntries(nonEmpty))
 }
 
 /** Returns the stored login for the runtime of a profile. */

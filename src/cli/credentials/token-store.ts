@@ -20,7 +20,7 @@ export interface StoredTokens {
  * Time before its expiration at which a token is renewed. Tokens of a short lifetime are renewed in its
  * last quarter.
  */
-const renewBeforeMs = 60_000
+const renewalLeadMs = 60_000
 
 /** Maximum lifetime of a token: ten years. */
 const lifeSecondsMax = 315_360_000
@@ -32,18 +32,18 @@ const lifeSecondsMax = 315_360_000
  */
 export function parseTokens(issued: DeviceTokens, nowMs: number): StoredTokens {
   const { access_token: token, refresh_token: refreshToken, expires_in: seconds } = issued
-  const isSound =
+  const isValid =
     isToken(token) &&
     (refreshToken === undefined || isToken(refreshToken)) &&
     (seconds === undefined || Number.isFinite(seconds))
-  if (!isSound) throw unexpectedResponse('the runtime returned invalid tokens')
+  if (!isValid) throw unexpectedResponse('the runtime returned invalid tokens')
   const lifeMs = seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifeSecondsMax) * 1_000
   return {
     token,
     ...(refreshToken !== undefined && { refreshToken }),
     ...(lifeMs !== undefined && {
       expiresAt: nowMs + lifeMs,
-      renewAt: nowMs + lifeMs - Math.min(renewBeforeMs, lifeMs / 4),
+      renewAt: nowMs + lifeMs - Math.min(renewalLeadMs, lifeMs / 4),
     }),
   }
 }
@@ -56,7 +56,7 @@ export interface TokenStoreOptions {
   readonly keychain: Pick<Keychain, 'getPassword' | 'setPassword'>
   readonly account: string
   /** Command that signs in again. */
-  readonly loginLine: string
+  readonly loginCommand: string
   readonly clock: Clock
   /** Runs work while no other process of this user changes logins. */
   withLock<T>(work: () => Promise<T>): Promise<T>
@@ -68,7 +68,7 @@ export const keychainService = 'workbase'
 
 /** Tokens of a stored login, which are renewed before they expire. */
 export class TokenStore {
-  #read: Promise<StoredTokens> | undefined
+  #tokens: Promise<StoredTokens> | undefined
 
   constructor(private readonly parts: TokenStoreOptions) {}
 
@@ -81,30 +81,30 @@ export class TokenStore {
    */
   async token(refused?: string): Promise<string> {
     const { clock } = this.parts
-    this.#read ??= this.#stored()
-    const tokens = await this.#read
+    this.#tokens ??= this.#load()
+    const tokens = await this.#tokens
     const isDue = clock.now() >= (tokens.renewAt ?? tokens.expiresAt ?? Infinity)
     if (!isDue && tokens.token !== refused) return tokens.token
     if (tokens.refreshToken === undefined) {
-      if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#ended()
+      if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#endedError()
       return tokens.token
     }
-    const renewed = this.parts.withLock(() => this.#renewed(tokens))
+    const renewed = this.parts.withLock(() => this.#renew(tokens))
     // What could not be renewed is still what is known.
-    this.#read = renewed.catch(() => tokens)
+    this.#tokens = renewed.catch(() => tokens)
     return (await renewed).token
   }
 
   /** Returns the stored tokens without renewing them. */
   async tokens(): Promise<StoredTokens> {
-    this.#read ??= this.#stored()
-    return this.#read
+    this.#tokens ??= this.#load()
+    return this.#tokens
   }
 
   /** Renews the tokens, unless another process has done so in the meantime. */
-  async #renewed(before: StoredTokens): Promise<StoredTokens> {
+  async #renew(before: StoredTokens): Promise<StoredTokens> {
     const { keychain, account, clock, renew } = this.parts
-    const now = await this.#stored()
+    const now = await this.#load()
     if (now.token !== before.token || now.refreshToken === undefined) return now
     try {
       const next = parseTokens(await renew(now.refreshToken), clock.now())
@@ -116,29 +116,29 @@ export class TokenStore {
       )
       return next
     } catch (error) {
-      if (isLoginEnded(error)) throw this.#ended(error)
+      if (isLoginEnded(error)) throw this.#endedError(error)
       // A provider that is away may be back before the token ends.
       if (error instanceof WbError && clock.now() < (now.expiresAt ?? 0)) return now
       throw error
     }
   }
 
-  async #stored(): Promise<StoredTokens> {
+  async #load(): Promise<StoredTokens> {
     const { keychain, account } = this.parts
     const text = await keychain.getPassword(keychainService, account)
-    const tokens = text === null ? undefined : parsed(text)
+    const tokens = text === null ? undefined : parseStoredTokens(text)
     if (tokens) return tokens
     throw new WbError('unauthorized', 'the keychain no longer contains this login', {
-      next: [this.parts.loginLine],
+      next: [this.parts.loginCommand],
     })
   }
 
-  #ended(cause?: WbError): WbError {
+  #endedError(cause?: WbError): WbError {
     const why = cause ? `: ${plainLine(cause.message)}` : ''
     return new WbError(
       'unauthorized',
       `the login has ended${why}`,
-      { next: [this.parts.loginLine] },
+      { next: [this.parts.loginCommand] },
       { cause },
     )
   }
@@ -153,7 +153,7 @@ function isLoginEnded(error: unknown): error is WbError {
   return error instanceof WbError && (error.status === 400 || error.status === 401)
 }
 
-function parsed(text: string): StoredTokens | undefined {
+function parseStoredTokens(text: string): StoredTokens | undefined {
   try {
     const tokens = JSON.parse(text) as Partial<StoredTokens> | null
     return typeof tokens?.token === 'string' ? (tokens as StoredTokens) : undefined

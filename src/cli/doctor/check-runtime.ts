@@ -16,7 +16,7 @@ import type { Announcement } from '../local.ts'
 import { suggestAddress } from '../settings/address.ts'
 import { callerName, identifyCaller } from '../sign-in/identity.ts'
 import { describeCredential } from '../sign-in/notes.ts'
-import { counted } from '../terminal/output.ts'
+import { formatCounted } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, failedWithHint, findingFromError, ok, skipped, warning } from './check.ts'
 
@@ -28,13 +28,13 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
   const { baseUrl } = runtime
   try {
     const ready = await openClient(runtime).call(operational.ready, {}, { signal })
-    return ok(`${baseUrl} serves ${counted(ready.workspaces, 'workspace')}`)
+    return ok(`${baseUrl} serves ${formatCounted(ready.workspaces, 'workspace')}`)
   } catch (error) {
     const meant = runtime.kind === 'named' ? suggestAddress(baseUrl, error) : undefined
     if (meant && error instanceof Error)
       return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(meant.url)}`)
     if (error instanceof Unreachable)
-      return failed(error.message, startLine(runtime, isRefusedConnection(error)))
+      return failed(error.message, startCommand(runtime, isRefusedConnection(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return findingFromError(error)
     const { code, message } = reportOf(error)
     return failed(`${message} (${code}); fix the cause first`, 'wb api POST /setup/restart')
@@ -43,13 +43,13 @@ export async function checkRuntime(runtime: RuntimeEndpoint, signal: AbortSignal
 
 /** Returns the finding for a runtime that does not respond in time. */
 export function runtimeTimeoutFinding(runtime: RuntimeEndpoint): Finding {
-  return failed(`${runtime.baseUrl} does not respond in time`, startLine(runtime, false))
+  return failed(`${runtime.baseUrl} does not respond in time`, startCommand(runtime, false))
 }
 
 /**
  * Returns the command to try if an address does not respond. If the port is free, it starts a runtime there.
  */
-function startLine({ kind, baseUrl }: RuntimeEndpoint, isPortFree: boolean): string {
+function startCommand({ kind, baseUrl }: RuntimeEndpoint, isPortFree: boolean): string {
   if (kind === 'server') return 'wb serve'
   return (isPortFree ? serveCommand(baseUrl) : undefined) ?? 'wb doctor --url URL'
 }
@@ -115,16 +115,21 @@ export async function checkCredential(
   const { used } = session.credential
   const sent = used ? describeCredential(used) : 'no credential'
   if (!runtime) return skipped(`${sent}; no server is running to check it`, 'wb whoami')
-  const caller = await identifyCaller(session, signal).catch(orShut)
+  const caller = await identifyCaller(session, signal).catch(unreadableKeychain)
   if (caller === 'shut') return skipped(`${sent}, which could not be read; see keychain`)
   if (caller.kind === 'known') return ok(`${sent}; you are ${callerName(caller.me)}`)
-  if (caller.kind === 'anybody' || (!used && (await strangersPass(session, signal))))
+  if (caller.kind === 'anybody' || (!used && (await allowsAnonymous(session, signal))))
     return ok('no credential is needed')
-  const { refusal, ways } = caller
+  const { refusal, ways: authMethods } = caller
   if (refusal.facts.wireStatus !== 401) throw refusal
   const { message } = refusal
-  const lines = signInHints(session.profile, used, { ...runtime, ways, isCi: isCi(session.io.env), message })
-  if (used && ways && requiresNoCredential(ways))
+  const lines = signInHints(session.profile, used, {
+    ...runtime,
+    authMethods,
+    isCi: isCi(session.io.env),
+    message,
+  })
+  if (used && authMethods && requiresNoCredential(authMethods))
     return failed(
       `${lines[0]}, and does not need one`,
       used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY',
@@ -133,7 +138,7 @@ export async function checkCredential(
 }
 
 /** @throws any error except {@link KeychainUnavailable} */
-function orShut(error: unknown): 'shut' {
+function unreadableKeychain(error: unknown): 'shut' {
   if (error instanceof KeychainUnavailable) return 'shut'
   throw error
 }
@@ -152,7 +157,7 @@ export async function skipIfSignedOut<Found extends Finding | Finding[]>(
   }
 }
 
-async function strangersPass({ anonymousClient }: Session, signal: AbortSignal): Promise<boolean> {
+async function allowsAnonymous({ anonymousClient }: Session, signal: AbortSignal): Promise<boolean> {
   try {
     await anonymousClient.call(workspaces.list, { query: { limit: 1 } }, { signal })
     return true

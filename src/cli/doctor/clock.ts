@@ -1,15 +1,15 @@
 import type { Clock } from '../../base/clock.ts'
 import { hostFacts } from '../../base/host-facts.ts'
-import { count } from '../terminal/output.ts'
+import { formatCount } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 /** Providers usually accept tokens that are off by 30 seconds. At two minutes, many sign-ins fail. */
-const warnedMs = 30_000
-const failedMs = 120_000
+const warningSkewMs = 30_000
+const failureSkewMs = 120_000
 /** HTTP dates have a precision of one second. @see RFC 9110 section 5.6.7 */
 const datePrecisionMs = 1_000
 
-const settings: Partial<Record<NodeJS.Platform, string>> = {
+const clockCommands: Partial<Record<NodeJS.Platform, string>> = {
   darwin: 'sudo sntp -sS time.apple.com',
   linux: 'sudo timedatectl set-ntp true',
   win32: 'w32tm /resync',
@@ -26,15 +26,15 @@ export interface ClockSkew {
 /**
  * Compares the local clock with the clock of a server.
  *
- * @param ask  resolves to the `Date` header of a response
+ * @param fetchDate  resolves to the `Date` header of a response
  * @returns undefined if the response has no date
  */
 export async function measureClockSkew(
   clock: Clock,
-  ask: () => Promise<string | null>,
+  fetchDate: () => Promise<string | null>,
 ): Promise<ClockSkew | undefined> {
   const sentAt = clock.now()
-  const date = Date.parse((await ask()) ?? '')
+  const date = Date.parse((await fetchDate()) ?? '')
   const tookMs = clock.now() - sentAt
   if (Number.isNaN(date)) return undefined
   return {
@@ -43,16 +43,16 @@ export async function measureClockSkew(
   }
 }
 
-/** @param whose  owner of the other clock: "the runtime" */
-export function clockSkewFinding(skew: ClockSkew | undefined, whose: string): Finding {
-  if (!skew) return skipped(`${whose} sends no time`)
+/** @param owner  owner of the other clock: "the runtime" */
+export function clockSkewFinding(skew: ClockSkew | undefined, owner: string): Finding {
+  if (!skew) return skipped(`${owner} sends no time`)
   const leastMs = Math.abs(skew.ms) - skew.uncertainMs
   const mostMs = Math.abs(skew.ms) + skew.uncertainMs
-  if (leastMs <= warnedMs) return ok(`within ${seconds(mostMs)} of ${whose}`)
-  const detail = `this machine is ${seconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${whose}; set the clock that is wrong`
-  return (leastMs > failedMs ? failed : warning)(detail, settings[hostFacts.platform])
+  if (leastMs <= warningSkewMs) return ok(`within ${seconds(mostMs)} of ${owner}`)
+  const detail = `this machine is ${seconds(Math.abs(skew.ms))} ${skew.ms > 0 ? 'behind' : 'ahead of'} ${owner}; set the clock that is wrong`
+  return (leastMs > failureSkewMs ? failed : warning)(detail, clockCommands[hostFacts.platform])
 }
 
 function seconds(ms: number): string {
-  return `${count(Math.ceil(ms / 1_000))} s`
+  return `${formatCount(Math.ceil(ms / 1_000))} s`
 }

@@ -46,11 +46,11 @@ export interface CheckResults {
   readonly config: ValidatedConfig
 }
 
-type RunNamedCheck = (name: string, run: CheckRun['run'], onTimeout?: Finding) => Promise<Check[]>
+type RunNamed = (name: string, run: CheckRun['run'], onTimeout?: Finding) => Promise<Check[]>
 
 /** Data that all checks share. */
 interface CheckContext extends DoctorParts {
-  readonly named: RunNamedCheck
+  readonly runNamed: RunNamed
   readonly config: ValidatedConfig
   readonly server: Announcement | undefined
 }
@@ -64,55 +64,55 @@ export async function runChecks(parts: DoctorParts): Promise<CheckResults> {
     validateConfig(profile, session.io),
     session.remoteRuntime(),
   ])
-  const named: RunNamedCheck = (name, run, onTimeout) => runCheck({ name, clock, signal, run, onTimeout })
-  const context: CheckContext = { ...parts, named, config, server }
-  const isAsked = runtime?.kind === 'server'
+  const runNamed: RunNamed = (name, run, onTimeout) => runCheck({ name, clock, signal, run, onTimeout })
+  const context: CheckContext = { ...parts, runNamed, config, server }
+  const usesServer = runtime?.kind === 'server'
   const [here, there, keychain, besides] = await Promise.all([
     checkThisMachine(context, path),
     runtime ? checkRemoteRuntime(context, runtime) : checkInProcessRuntime(context),
-    named('keychain', () => checkKeychain(profile)),
-    server && !isAsked ? checkServer(context, server) : [],
+    runNamed('keychain', () => checkKeychain(profile)),
+    server && !usesServer ? checkServer(context, server) : [],
   ])
-  const told = isAsked ? there.filter(({ name }) => name === 'runtime') : besides
-  const isReady = told.length > 0 && told.every(({ state }) => state === 'ok')
+  const serverChecks = usesServer ? there.filter(({ name }) => name === 'runtime') : besides
+  const isReady = serverChecks.length > 0 && serverChecks.every(({ state }) => state === 'ok')
   return { checks: [...here, ...there, ...keychain], server, isReady, configPath: path, config }
 }
 
 /** Checks this machine. */
 async function checkThisMachine(
-  { profile, session, named, config, server, clock }: CheckContext,
+  { profile, session, runNamed, config, server, clock }: CheckContext,
   path: string | null,
 ) {
   const found = await Promise.all([
-    named('node', async () => checkNode()),
-    named('data', async () => checkDataDir(profile)),
-    named('secrets', async () => checkSecretFiles(profile)),
-    named('config', async () => configFindings(config, path)),
-    named('mcp', async () => checkToolServers(profile, session.io.env, config)),
-    named('folder', () => checkFolderTrust(profile, clock)),
-    named('lock', async () => checkServerLock(server, clock.now())),
-    named('port', signal => checkPort(profile, config, server, signal)),
-    named('identity', signal => checkIdentityProvider(profile, config, clock, signal)),
+    runNamed('node', async () => checkNode()),
+    runNamed('data', async () => checkDataDir(profile)),
+    runNamed('secrets', async () => checkSecretFiles(profile)),
+    runNamed('config', async () => configFindings(config, path)),
+    runNamed('mcp', async () => checkToolServers(profile, session.io.env, config)),
+    runNamed('folder', () => checkFolderTrust(profile, clock)),
+    runNamed('lock', async () => checkServerLock(server, clock.now())),
+    runNamed('port', signal => checkPort(profile, config, server, signal)),
+    runNamed('identity', signal => checkIdentityProvider(profile, config, clock, signal)),
   ])
   return found.flat()
 }
 
 /** Checks a runtime in another process. */
 async function checkRemoteRuntime(context: CheckContext, runtime: RuntimeEndpoint): Promise<Check[]> {
-  const { named, session, server, clock } = context
+  const { runNamed, session, server, clock } = context
   const late = runtimeTimeoutFinding(runtime)
-  const answer = await named('runtime', signal => checkRuntime(runtime, signal), late)
+  const answer = await runNamed('runtime', signal => checkRuntime(runtime, signal), late)
   if (answer.some(({ state }) => state === 'failed'))
     return [...answer, ...skippedChecks('no runtime to check')]
   const found = await Promise.all([
-    named('version', signal => checkVersion(runtime, server, signal)),
-    named('auth', signal => checkCredential(session, runtime, signal)),
-    named('clock', async signal =>
+    runNamed('version', signal => checkVersion(runtime, server, signal)),
+    runNamed('auth', signal => checkCredential(session, runtime, signal)),
+    runNamed('clock', async signal =>
       clockSkewFinding(await measureClockSkew(clock, () => fetchDateHeader(runtime, signal)), 'the runtime'),
     ),
-    named('chat', signal => skipIfSignedOut(checkChatProvider(session.client, signal))),
-    named('embedding', signal => skipIfSignedOut(checkEmbeddingServices(session.client, signal))),
-    named('llm', signal => skipIfSignedOut(checkLlmServices(session.client, signal))),
+    runNamed('chat', signal => skipIfSignedOut(checkChatProvider(session.client, signal))),
+    runNamed('embedding', signal => skipIfSignedOut(checkEmbeddingServices(session.client, signal))),
+    runNamed('llm', signal => skipIfSignedOut(checkLlmServices(session.client, signal))),
   ])
   return [...answer, ...found.flat()]
 }
@@ -128,30 +128,30 @@ function skippedChecks(why: string): Check[] {
 async function checkInProcessRuntime({
   profile,
   session,
-  named,
+  runNamed,
   config: { local },
 }: CheckContext): Promise<Check[]> {
-  const inItself = skipped(
+  const inProcess = skipped(
     profile.asOperator
       ? 'with --as-operator, each command runs it'
       : 'each command runs it in its own process',
     'wb serve',
   )
-  const unread = skipped('the configuration cannot be read')
+  const unreadableConfig = skipped('the configuration cannot be read')
   const found = await Promise.all([
-    named('runtime', async () => inItself),
-    named('auth', signal => checkCredential(session, undefined, signal)),
-    named('chat', async () => (local ? checkLocalChatProvider(local) : unread)),
+    runNamed('runtime', async () => inProcess),
+    runNamed('auth', signal => checkCredential(session, undefined, signal)),
+    runNamed('chat', async () => (local ? checkLocalChatProvider(local) : unreadableConfig)),
   ])
   return found.flat()
 }
 
 /** Checks the server of the data directory if commands do not use it. */
-async function checkServer({ named, session }: CheckContext, server: Announcement): Promise<Check[]> {
+async function checkServer({ runNamed, session }: CheckContext, server: Announcement): Promise<Check[]> {
   const { fetch, close } = connectOverNetwork(server, session.io, {})
   try {
     const runtime = { kind: 'server', baseUrl: server.url, fetch } as const
-    return await named('server', signal => checkRuntime(runtime, signal))
+    return await runNamed('server', signal => checkRuntime(runtime, signal))
   } finally {
     await close()
   }

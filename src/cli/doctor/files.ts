@@ -8,34 +8,34 @@ import type { Profile } from '../settings/profile.ts'
 import { profilesPath } from '../settings/profiles.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
-const roomBytesMin = 100_000_000
-const roomBytesWanted = 1_000_000_000
+const freeBytesMin = 100_000_000
+const freeBytesWarning = 1_000_000_000
 /** Permission bits of the group and of other users. @see chmod(1) */
-const others = { any: 0o077, write: 0o022 }
+const otherUsers = { any: 0o077, write: 0o022 }
 
 /** Checks that the data directory is writable for its owner only and has free space. */
 export function checkDataDir({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   const stats = statsOf(dataDir)
-  if (!stats) return [notMade(dataDir)]
+  if (!stats) return [missingFinding(dataDir)]
   if (!stats.isDirectory())
     return [
       failed(`${dataDir} is not a directory`, `mv ${shellWord(dataDir)} ${shellWord(`${dataDir}.old`)}`),
     ]
-  const wrong = [unwritable(dataDir), exposed(dataDir, stats), full(dataDir)].filter(
+  const wrong = [unwritableFinding(dataDir), exposedFinding(dataDir, stats), fullDiskFinding(dataDir)].filter(
     finding => finding !== undefined,
   )
-  return wrong.length > 0 ? wrong : [ok(`${dataDir}, ${roomOf(dataDir)} free`)]
+  return wrong.length > 0 ? wrong : [ok(`${dataDir}, ${formatFreeSpace(dataDir)} free`)]
 }
 
 /** The first command creates the directory, if it can. */
-function notMade(dataDir: string): Finding {
+function missingFinding(dataDir: string): Finding {
   let above = dirname(dataDir)
   while (!statsOf(above) && dirname(above) !== above) above = dirname(above)
   if (statsOf(above)?.isDirectory() && isWritable(above)) return ok(`${dataDir}, not created yet`)
   return failed(`${dataDir} cannot be created in ${above}`, 'wb doctor --data-dir DIR')
 }
 
-function unwritable(folder: string): Finding | undefined {
+function unwritableFinding(folder: string): Finding | undefined {
   if (isWritable(folder)) return undefined
   return failed(`${folder} is not writable`, `sudo chown -R "$USER" ${shellWord(folder)}`)
 }
@@ -44,19 +44,19 @@ function unwritable(folder: string): Finding | undefined {
  * Commands do not trust a server whose folder others can write. Secrets in a folder that others can read are
  * exposed.
  */
-function exposed(folder: string, { mode }: Stats): Finding | undefined {
-  if (!isOpenTo(mode, others.any)) return undefined
+function exposedFinding(folder: string, { mode }: Stats): Finding | undefined {
+  if (!isOpenTo(mode, otherUsers.any)) return undefined
   const mend = `chmod 700 ${shellWord(folder)}`
-  return isOpenTo(mode, others.write)
-    ? failed(`${folder} is writable for other users (${modeOf(mode)})`, mend)
-    : warning(`${folder} is readable for other users (${modeOf(mode)})`, mend)
+  return isOpenTo(mode, otherUsers.write)
+    ? failed(`${folder} is writable for other users (${formatMode(mode)})`, mend)
+    : warning(`${folder} is readable for other users (${formatMode(mode)})`, mend)
 }
 
-function full(folder: string): Finding | undefined {
-  const bytes = roomBytes(folder)
-  if (bytes >= roomBytesWanted) return undefined
+function fullDiskFinding(folder: string): Finding | undefined {
+  const bytes = freeBytes(folder)
+  if (bytes >= freeBytesWarning) return undefined
   const mend = `du -sh ${shellWord(folder)}/*`
-  return (bytes < roomBytesMin ? failed : warning)(`${folder} has ${roomOf(folder)} left`, mend)
+  return (bytes < freeBytesMin ? failed : warning)(`${folder} has ${formatFreeSpace(folder)} left`, mend)
 }
 
 /**
@@ -76,14 +76,14 @@ export function checkSecretFiles({
     credentialsFolder({ settingsDir }),
   ]
   const there = places.filter(place => statsOf(place))
-  const wrong = there.flatMap(place => exposedIn(place))
+  const wrong = there.flatMap(place => exposedSecretFindings(place))
   if (wrong.length > 0) return wrong
   return [ok(there.length === 0 ? 'no files with secrets' : 'only you can read the files with secrets')]
 }
 
 /** Returns at most one finding for a file or folder. */
-function exposedIn(place: string): Finding[] {
-  const open = allBelow(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, others.any))
+function exposedSecretFindings(place: string): Finding[] {
+  const open = pathsBelow(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, otherUsers.any))
   const [first] = open
   if (first === undefined) return []
   if (open.length > 1)
@@ -98,7 +98,7 @@ function exposedIn(place: string): Finding[] {
 }
 
 /** Returns a path and all paths below it. */
-function allBelow(place: string): string[] {
+function pathsBelow(place: string): string[] {
   if (!statsOf(place)?.isDirectory()) return [place]
   return [place, ...readdirSync(place, { recursive: true, encoding: 'utf8' }).map(name => join(place, name))]
 }
@@ -126,15 +126,15 @@ function isWritable(folder: string): boolean {
   }
 }
 
-function modeOf(mode: number): string {
+function formatMode(mode: number): string {
   return (mode & 0o777).toString(8)
 }
 
-function roomBytes(folder: string): number {
+function freeBytes(folder: string): number {
   const { bavail, bsize } = statfsSync(folder)
   return bavail * bsize
 }
 
-function roomOf(folder: string): string {
-  return `${(roomBytes(folder) / 1e9).toFixed(1)} GB`
+function formatFreeSpace(folder: string): string {
+  return `${(freeBytes(folder) / 1e9).toFixed(1)} GB`
 }

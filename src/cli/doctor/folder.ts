@@ -14,8 +14,8 @@ export async function checkFolderTrust(profile: Profile, clock: Clock): Promise<
   const files = findFolderFiles(profile.cwd)
   if (!files) return ok('no files in the working directory need trust')
   if (profile.nameFrom === '.wb.yaml') requireProfile(readProfiles(profile.settingsDir), profile.name)
-  const unheard = { note() {}, warn() {}, agree: undefined }
-  const { ignored, refusal } = await resolveFolderSettings(files, { profile, clock, isCi: false, ...unheard })
+  const silent = { note() {}, warn() {}, confirm: undefined }
+  const { ignored, refusal } = await resolveFolderSettings(files, { profile, clock, isCi: false, ...silent })
   if (refusal) return findingFromError(refusal.error)
   if (ignored.length > 0) return warning(`${ignored.join(', ')}: not trusted, so not used`, 'wb trust')
   return ok(`no files in ${files.folder} need trust`)

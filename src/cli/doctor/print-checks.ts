@@ -33,19 +33,19 @@ export function doctorJson(
  */
 export function printChecks(output: Output, checks: readonly Check[]): void {
   for (const check of checks)
-    for (const line of output.interactive ? lines(output, check) : [piped(check)]) output.result(line)
+    for (const line of output.interactive ? checkLines(output, check) : [pipeLine(check)]) output.result(line)
 }
 
-function piped({ name, state, detail, mend = '' }: Check): string {
+function pipeLine({ name, state, detail, mend = '' }: Check): string {
   return [name, state, detail, mend].map(plainLine).join('\t')
 }
 
-function lines({ style, width }: Output, { name, state, detail, mend }: Check): string[] {
+function checkLines({ style, width }: Output, { name, state, detail, mend }: Check): string[] {
   const isQuiet = state === 'skipped'
   const mark = isQuiet ? marks.skipped : style[state === 'ok' ? 'good' : 'bad'](marks[state])
   const hang = nameWidth + 6
   const first = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
-  const told = wrapLine(first, width, hang).map(line => (isQuiet ? style.dim(line) : line))
+  const wrapped = wrapLine(first, width, hang).map(line => (isQuiet ? style.dim(line) : line))
   // The command is not wrapped, so it can be copied.
-  return mend === undefined || isQuiet ? told : [...told, `${' '.repeat(hang)}${plainLine(mend)}`]
+  return mend === undefined || isQuiet ? wrapped : [...wrapped, `${' '.repeat(hang)}${plainLine(mend)}`]
 }

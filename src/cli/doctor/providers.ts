@@ -8,9 +8,9 @@ import type { ServiceProblem } from '../../contract/services.ts'
 import { setup } from '../../contract/setup.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { chatProviderProbed, type LocalConfig } from '../local.ts'
-import { ServiceCalls } from '../services/calls.ts'
 import type { Service } from '../services/kinds.ts'
-import { counted } from '../terminal/output.ts'
+import { ServiceCalls } from '../services/service-calls.ts'
+import { formatCounted } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -18,13 +18,13 @@ import { type Finding, failed, ok, skipped, warning } from './check.ts'
 const workspacesMax = 10
 /** Maximum number of services of one kind to check in a workspace. */
 const servicesMax = 20
-const where = 'wb config show'
-const none = skipped('no chat provider is configured')
+const showConfigCommand = 'wb config show'
+const noChatProvider = skipped('no chat provider is configured')
 
 /** Checks the chat provider through the health report of the runtime. */
 export async function checkChatProvider(client: Client, signal: AbortSignal): Promise<Finding> {
   const { hasChatProvider } = await client.call(setup.status, {}, { signal })
-  if (!hasChatProvider) return none
+  if (!hasChatProvider) return noChatProvider
   try {
     return probeFinding((await client.call(operation.healthDetails, {}, { signal })).chat)
   } catch (error) {
@@ -37,13 +37,15 @@ export async function checkChatProvider(client: Client, signal: AbortSignal): Pr
 /** Checks the chat provider from this process, for commands that start the runtime in themselves. */
 export async function checkLocalChatProvider(local: LocalConfig): Promise<Finding> {
   const probe = await chatProviderProbed(local)
-  return probe ? probeFinding(probe) : none
+  return probe ? probeFinding(probe) : noChatProvider
 }
 
 function probeFinding({ status, detail }: Probe): Finding {
-  const said = plainLine(detail)
-  if (status === 'ok') return ok(said)
-  return status === 'degraded' ? warning(said, where) : failed(`the chat provider ${said}`, where)
+  const text = plainLine(detail)
+  if (status === 'ok') return ok(text)
+  return status === 'degraded'
+    ? warning(text, showConfigCommand)
+    : failed(`the chat provider ${text}`, showConfigCommand)
 }
 
 /** Lists embedding services and their missing settings. Does not call them, because each call costs money. */
@@ -51,13 +53,13 @@ export async function checkEmbeddingServices(
   client: Client,
   signal: AbortSignal,
 ): Promise<Finding | Finding[]> {
-  const others = await servicesOf('embedding', client, signal)
-  const problems = problemsOf(others)
-  const hosted = complete(others).filter(({ provider }) => isProviderName(provider))
+  const others = await findServices('embedding', client, signal)
+  const problems = problemFindings(others)
+  const hosted = withoutProblem(others).filter(({ provider }) => isProviderName(provider))
   if (hosted.length === 0) return problems.length > 0 ? problems : ok('built in')
   const names = [...new Set(hosted.map(({ provider }) => provider))].sort().join(', ')
   const rest = skipped(
-    `${counted(hosted.length, 'service')} of ${names}, not called`,
+    `${formatCounted(hosted.length, 'service')} of ${names}, not called`,
     'wb services list --type embedding',
   )
   return [...problems, rest]
@@ -65,11 +67,14 @@ export async function checkEmbeddingServices(
 
 /** Checks LLM services for missing settings. Their models are not called. */
 export async function checkLlmServices(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
-  const found = await servicesOf('llm', client, signal)
-  const problems = problemsOf(found)
-  const { length } = complete(found)
+  const found = await findServices('llm', client, signal)
+  const problems = problemFindings(found)
+  const { length } = withoutProblem(found)
   if (length === 0 && problems.length > 0) return problems
-  return [...problems, skipped(`${counted(length, 'service')}, not called`, 'wb services list --type llm')]
+  return [
+    ...problems,
+    skipped(`${formatCounted(length, 'service')}, not called`, 'wb services list --type llm'),
+  ]
 }
 
 /** A service and its problem, if it has one. */
@@ -81,7 +86,7 @@ interface CheckedService {
 }
 
 /** Returns the services of the first {@link workspacesMax} workspaces, without the built-in embedder. */
-async function servicesOf(
+async function findServices(
   type: 'embedding' | 'llm',
   client: Client,
   signal: AbortSignal,
@@ -103,11 +108,11 @@ async function servicesOf(
 /** Name of the LLM service in every new workspace. It is optional, so a missing key causes no warning. */
 const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
 
-function complete(services: readonly CheckedService[]): CheckedService[] {
+function withoutProblem(services: readonly CheckedService[]): CheckedService[] {
   return services.filter(({ problem }) => problem === null)
 }
 
-function problemsOf(services: readonly CheckedService[]): Finding[] {
+function problemFindings(services: readonly CheckedService[]): Finding[] {
   return services.flatMap(({ service: { type, record }, workspace, problem }) => {
     if (!problem) return []
     const line = `wb services show ${shellWord(record.name)} --type ${type} --workspace ${shellWord(workspace)}`

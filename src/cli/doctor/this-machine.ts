@@ -16,11 +16,11 @@ export function checkNode(version = hostFacts.nodeVersion): Finding {
   const { engines } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
     engines: { node: string }
   }
-  const least = engines.node.replace(/^>=/, '')
+  const required = engines.node.replace(/^>=/, '')
   const about = `${version}, with wb ${packageVersion()}`
-  return isAtLeast(version, least)
+  return isAtLeast(version, required)
     ? ok(about)
-    : failed(`${about}, which needs Node.js ${least} or later`, 'nvm install --lts')
+    : failed(`${about}, which needs Node.js ${required} or later`, 'nvm install --lts')
 }
 
 /** Compares dotted version numbers. Missing parts count as 0. */
@@ -60,8 +60,10 @@ export async function checkPort(
   if (!local) return skipped('the configuration cannot be read')
   const { host, port } = local.config.runtime
   if (server) {
-    const its = new URL(server.url).port
-    return ok(its === String(port) ? `${port} is used by wb serve` : `wb serve listens on ${its}`)
+    const listeningPort = new URL(server.url).port
+    return ok(
+      listeningPort === String(port) ? `${port} is used by wb serve` : `wb serve listens on ${listeningPort}`,
+    )
   }
   if (!(await isPortTaken(host, port, signal))) return ok(`${port} is free`)
   const holder = findPortHolder(port)

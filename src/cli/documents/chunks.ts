@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { pathOf } from '../../client/client.ts'
-import { errorFromResponse } from '../../client/failure.ts'
+import { errorFromResponse } from '../../client/error-from-response.ts'
 import { type Chunk, type Document, documents } from '../../contract/documents.ts'
 
 const nextHeader = 'x-next-cursor'

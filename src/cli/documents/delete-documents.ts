@@ -8,10 +8,10 @@ type Outcome = ReplyBody<typeof documents.bulkDelete>
 /** Deletes documents of one or more knowledge bases, in batches. Failures do not stop it. */
 export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<Outcome> {
   const outcome: Outcome = { deleted: [], failed: [] }
-  for (const sharing of byBase(all))
-    for (let at = 0; at < sharing.length; at += limits.documentsPerBulkDelete) {
-      const { workspaceId, knowledgeBaseId } = sharing[at]!
-      const documentIds = sharing
+  for (const documentsOfBase of groupByBase(all))
+    for (let at = 0; at < documentsOfBase.length; at += limits.documentsPerBulkDelete) {
+      const { workspaceId, knowledgeBaseId } = documentsOfBase[at]!
+      const documentIds = documentsOfBase
         .slice(at, at + limits.documentsPerBulkDelete)
         .map(({ documentId }) => documentId)
       const { deleted, failed } = await client.call(documents.bulkDelete, {
@@ -24,7 +24,7 @@ export async function deleteDocuments(client: Client, all: readonly Document[]):
   return outcome
 }
 
-function byBase(all: readonly Document[]): Iterable<Document[]> {
+function groupByBase(all: readonly Document[]): Iterable<Document[]> {
   const bases = new Map<string, Document[]>()
   for (const document of all) {
     const key = `${document.workspaceId}/${document.knowledgeBaseId}`

@@ -4,16 +4,16 @@ import { isId } from '../id.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
 const agentKind: ResourceKind = {
-  one: 'agent',
-  code: 'agent_not_found',
-  list: 'wb agents list',
-  create: ['wb agents create --template bobby'],
+  noun: 'agent',
+  notFoundCode: 'agent_not_found',
+  listCommand: 'wb agents list',
+  createCommands: ['wb agents create --template bobby'],
 }
 const templateKind: ResourceKind = {
-  one: 'agent template',
-  code: 'agent_template_not_found',
-  list: 'wb agents templates',
-  create: [],
+  noun: 'agent template',
+  notFoundCode: 'agent_template_not_found',
+  listCommand: 'wb agents templates',
+  createCommands: [],
 }
 
 /** Returns the agents of a workspace. */
@@ -27,22 +27,22 @@ export async function listAgents({ client }: ResolveContext, workspaceId: string
  * @throws WbError agent_not_found  when no agent matches; suggests a similar name
  * @throws UsageError               when several agents match
  */
-export async function findAgent(resolving: ResolveContext, wanted?: string): Promise<Agent> {
-  const { workspaceId } = await resolveWorkspace(resolving)
+export async function findAgent(context: ResolveContext, wanted?: string): Promise<Agent> {
+  const { workspaceId } = await resolveWorkspace(context)
   if (wanted && isId(wanted))
-    return resolving.client.call(agents.show, { params: { workspaceId, agentId: wanted } })
-  const all = await listAgents(resolving, workspaceId)
+    return context.client.call(agents.show, { params: { workspaceId, agentId: wanted } })
+  const all = await listAgents(context, workspaceId)
   const named = all.map(row => ({ row, id: row.agentId, name: row.name }))
   return pickResource(
     named,
-    asNamed(all, wanted),
-    { ...agentKind, naming: resolving.withBase },
-    resolving.choose,
+    matchIgnoringCase(all, wanted),
+    { ...agentKind, selectCommand: context.commandWithBase },
+    context.promptForChoice,
   )
 }
 
 /** Matches a name regardless of case (`maven` for Maven) if only one agent has it. */
-function asNamed(all: readonly Agent[], wanted: string | undefined): string | undefined {
+function matchIgnoringCase(all: readonly Agent[], wanted: string | undefined): string | undefined {
   if (wanted === undefined || all.some(({ name }) => name === wanted)) return wanted
   const alike = all.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase())
   return alike.length === 1 ? alike[0]!.agentId : wanted

@@ -5,10 +5,10 @@ import { formatAgo } from '../terminal/duration.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
 const conversationKind: ResourceKind = {
-  one: 'conversation',
-  code: 'conversation_not_found',
-  list: 'wb conversations list',
-  create: ['wb chat    starts one'],
+  noun: 'conversation',
+  notFoundCode: 'conversation_not_found',
+  listCommand: 'wb conversations list',
+  createCommands: ['wb chat    starts one'],
 }
 
 /** Returns the title of a conversation, or its ID if it has no title. */
@@ -17,7 +17,7 @@ export function conversationName({ title, conversationId }: Conversation): strin
 }
 
 /** Describes when a conversation started, as titles repeat: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
-function about({ createdAt }: Conversation): string {
+function describeStart({ createdAt }: Conversation): string {
   return `begun ${createdAt}, ${formatAgo(Date.parse(createdAt), systemClock.now())}`
 }
 
@@ -27,15 +27,20 @@ function about({ createdAt }: Conversation): string {
  * @throws WbError conversation_not_found, agent_not_found
  * @throws UsageError  when several conversations match
  */
-export async function findConversation(resolving: ResolveContext, wanted?: string): Promise<Conversation> {
-  const { workspaceId } = await resolveWorkspace(resolving)
-  const items = resolving.client.items(conversations.listAll, { params: { workspaceId } })
+export async function findConversation(context: ResolveContext, wanted?: string): Promise<Conversation> {
+  const { workspaceId } = await resolveWorkspace(context)
+  const items = context.client.items(conversations.listAll, { params: { workspaceId } })
   const all = await collect(items)
   const named = all.map(row => ({
     row,
     id: row.conversationId,
     name: conversationName(row),
-    about: about(row),
+    about: describeStart(row),
   }))
-  return pickResource(named, wanted, { ...conversationKind, naming: resolving.withBase }, resolving.choose)
+  return pickResource(
+    named,
+    wanted,
+    { ...conversationKind, selectCommand: context.commandWithBase },
+    context.promptForChoice,
+  )
 }

@@ -3,11 +3,11 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { UsageError } from '../errors.ts'
+import { documentName } from '../fields/resources.ts'
 import { isId } from '../id.ts'
-import { documentName } from '../shown/resources.ts'
 import { listKnowledgeBases, type ResolveContext, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 
-const candidatesShown = 8
+const candidatesShownMax = 8
 
 /** Flag `--kb` of commands that take one document. */
 export const kbFlag = Flags.string({
@@ -22,21 +22,21 @@ export const kbFlag = Flags.string({
  * @throws UsageError                  when several documents match
  */
 export async function findDocument(
-  resolving: ResolveContext,
+  context: ResolveContext,
   wanted: string,
   base?: string,
 ): Promise<Document> {
   const bases =
     base === undefined
-      ? await listKnowledgeBases(resolving.client, (await resolveWorkspace(resolving)).workspaceId)
-      : [await resolveKnowledgeBase(resolving, base)]
+      ? await listKnowledgeBases(context.client, (await resolveWorkspace(context)).workspaceId)
+      : [await resolveKnowledgeBase(context, base)]
   const found: Document[] = []
-  for (const searched of bases) found.push(...(await inBase(resolving, searched, wanted)))
+  for (const searched of bases) found.push(...(await findInBase(context, searched, wanted)))
   if (found.length === 1) return found[0]!
   if (found.length > 1)
     throw new UsageError(
       `${found.length} documents are named "${wanted}"; use an ID`,
-      found.slice(0, candidatesShown).map(row => `${row.documentId}  ${documentName(row)}`),
+      found.slice(0, candidatesShownMax).map(row => `${row.documentId}  ${documentName(row)}`),
     )
   const names = bases.map(({ name }) => name).join(', ')
   throw new WbError('document_not_found', `no document "${wanted}" in ${names || 'any knowledge base'}`, {
@@ -44,21 +44,21 @@ export async function findDocument(
   })
 }
 
-async function inBase(resolving: ResolveContext, base: KnowledgeBase, wanted: string): Promise<Document[]> {
+async function findInBase(context: ResolveContext, base: KnowledgeBase, wanted: string): Promise<Document[]> {
   const { workspaceId, knowledgeBaseId } = base
   const params = { workspaceId, knowledgeBaseId }
   if (isId(wanted)) {
-    const document = await byId(resolving, { ...params, documentId: wanted })
+    const document = await findById(context, { ...params, documentId: wanted })
     return document ? [document] : []
   }
-  const all = resolving.client.items(documents.list, { params })
+  const all = context.client.items(documents.list, { params })
   const found: Document[] = []
   for await (const row of all)
     if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(wanted)) found.push(row)
   return found
 }
 
-async function byId(
+async function findById(
   { client }: ResolveContext,
   params: { workspaceId: string; knowledgeBaseId: string; documentId: string },
 ): Promise<Document | undefined> {

@@ -22,7 +22,7 @@ export const filterArg = Args.string({ description: 'name or ID [the only one]' 
  * @throws UsageError                          when several filters match
  */
 export async function findFilter(
-  { client, choose }: Pick<ResolveContext, 'client' | 'choose'>,
+  { client, promptForChoice }: Pick<ResolveContext, 'client' | 'promptForChoice'>,
   { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
   wanted: string | undefined,
 ): Promise<KnowledgeFilter> {
@@ -34,11 +34,11 @@ export async function findFilter(
     all.map(row => ({ row, id: row.knowledgeFilterId, name: row.name })),
     wanted,
     {
-      one: `saved filter of ${name}`,
-      code: 'knowledge_filter_not_found',
-      list: `wb filters list ${name}`,
-      create: [`wb filters create english --kb ${name} --where lang=en`],
+      noun: `saved filter of ${name}`,
+      notFoundCode: 'knowledge_filter_not_found',
+      listCommand: `wb filters list ${name}`,
+      createCommands: [`wb filters create english --kb ${name} --where lang=en`],
     },
-    choose,
+    promptForChoice,
   )
 }

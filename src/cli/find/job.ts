@@ -14,11 +14,11 @@ export const jobArg = Args.string({ description: 'ID of the job [the newest]' })
  * @throws UsageError             when the argument is not an ID
  * @throws WbError job_not_found  when the job does not exist
  */
-export async function findJob(resolving: ResolveContext, wanted: string | undefined): Promise<Job> {
-  const { client } = resolving
+export async function findJob(context: ResolveContext, wanted: string | undefined): Promise<Job> {
+  const { client } = context
   if (wanted !== undefined && !isId(wanted))
     throw new UsageError(`"${wanted}" is not the ID of a job`, ['wb jobs list'])
-  const { workspaceId } = await resolveWorkspace(resolving)
+  const { workspaceId } = await resolveWorkspace(context)
   if (wanted !== undefined) return client.call(jobs.show, { params: { workspaceId, jobId: wanted } })
   const { items } = await client.call(jobs.list, { params: { workspaceId }, query: { limit: 1 } })
   if (items[0]) return items[0]

@@ -3,15 +3,15 @@ import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../errors.ts'
+import { isReplaced, keyState } from '../fields/key.ts'
 import { isId } from '../id.ts'
-import { isReplaced, keyState } from '../shown/key.ts'
 import { formatAgo, formatLifetime } from '../terminal/duration.ts'
-import { nearestMatch } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest-match.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import type { ResolveContext } from './resolve.ts'
 
-const candidatesShown = 8
-const token = /^wb_live_([a-z0-9]{12})_/
+const candidatesShownMax = 8
+const tokenPattern = /^wb_live_([a-z0-9]{12})_/
 
 /**
  * Finds a key by label, ID or prefix. Among keys of the same label, prefers active keys, and of those the
@@ -25,23 +25,23 @@ export async function findKey(
   { client }: Pick<ResolveContext, 'client'>,
   { workspaceId, name }: Workspace,
   wanted: string,
-  { spoken, nowMs }: { spoken: string; nowMs: number },
+  { commandName, nowMs }: { commandName: string; nowMs: number },
 ): Promise<ApiKey> {
-  const prefix = token.exec(wanted)?.[1]
+  const prefix = tokenPattern.exec(wanted)?.[1]
   if (prefix)
     throw new UsageError('a key cannot be selected by its token', [
-      `${spoken} ${prefix}    selects the key of that token`,
+      `${commandName} ${prefix}    selects the key of that token`,
     ])
   const params = { workspaceId }
   if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
   const all = await collect(client.items(apiKeys.list, { params }))
   const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
-  const working = matches.filter(key => keyState(key, nowMs) === 'active')
-  const lasting = working.filter(key => !isReplaced(key, all))
-  const [meant, ...others] = [lasting, working, matches].find(({ length }) => length > 0) ?? []
-  if (!meant) throw notFound(wanted, name, all)
-  if (others.length > 0) throw ambiguous(wanted, [meant, ...others], { spoken, nowMs })
-  return meant
+  const active = matches.filter(key => keyState(key, nowMs) === 'active')
+  const notReplaced = active.filter(key => !isReplaced(key, all))
+  const [match, ...others] = [notReplaced, active, matches].find(({ length }) => length > 0) ?? []
+  if (!match) throw notFoundError(wanted, name, all)
+  if (others.length > 0) throw ambiguousNameError(wanted, [match, ...others], { commandName, nowMs })
+  return match
 }
 
 /**
@@ -49,8 +49,8 @@ export async function findKey(
  *
  * @throws WbError api_key_not_found  when no key matches, or the key was revoked
  */
-export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parameters<typeof findKey>) {
-  const key = await findKey(resolving, workspace, wanted, at)
+export async function findKeyInUse(...[context, workspace, wanted, at]: Parameters<typeof findKey>) {
+  const key = await findKey(context, workspace, wanted, at)
   if (key.revokedAt === null) return key
   const when = formatAgo(Date.parse(key.revokedAt), at.nowMs)
   const name = `${plainLine(key.label)} (${key.prefix})`
@@ -73,7 +73,7 @@ export async function findKeysWithLabel(
   return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }
 
-function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
+function notFoundError(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
   const close = nearestMatch(
     wanted,
     all.map(({ label }) => label),
@@ -83,24 +83,24 @@ function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): Wb
   })
 }
 
-function ambiguous(
+function ambiguousNameError(
   wanted: string,
   keys: readonly ApiKey[],
-  { spoken, nowMs }: { spoken: string; nowMs: number },
+  { commandName, nowMs }: { commandName: string; nowMs: number },
 ): UsageError {
   const shown = keys
-    .slice(0, candidatesShown)
+    .slice(0, candidatesShownMax)
     .map(
       key =>
-        `${spoken} ${key.prefix}    created ${formatAgo(Date.parse(key.createdAt), nowMs)}${endOf(key, nowMs)}`,
+        `${commandName} ${key.prefix}    created ${formatAgo(Date.parse(key.createdAt), nowMs)}${describeEnd(key, nowMs)}`,
     )
   return new UsageError(
     `${keys.length} keys are named "${plainLine(wanted)}"; use a prefix`,
-    keys.length > candidatesShown ? [...shown, 'wb keys list'] : shown,
+    keys.length > candidatesShownMax ? [...shown, 'wb keys list'] : shown,
   )
 }
 
-function endOf(key: ApiKey, nowMs: number): string {
+function describeEnd(key: ApiKey, nowMs: number): string {
   const { revokedAt, expiresAt } = key
   if (revokedAt) return `, revoked ${formatAgo(Date.parse(revokedAt), nowMs)}`
   if (keyState(key, nowMs) === 'expired') return `, ended ${formatAgo(Date.parse(expiresAt!), nowMs)}`

@@ -4,10 +4,10 @@ import { isId } from '../id.ts'
 import { pickResource, type ResolveContext, type ResourceKind, resolveWorkspace } from './resolve.ts'
 
 const mcpServerKind: ResourceKind = {
-  one: 'MCP server',
-  code: 'mcp_server_not_found',
-  list: 'wb mcp servers list',
-  create: ['wb mcp servers add NAME URL'],
+  noun: 'MCP server',
+  notFoundCode: 'mcp_server_not_found',
+  listCommand: 'wb mcp servers list',
+  createCommands: ['wb mcp servers add NAME URL'],
 }
 
 /**
@@ -16,14 +16,19 @@ const mcpServerKind: ResourceKind = {
  * @throws WbError mcp_server_not_found  when no server matches; suggests a similar label
  * @throws UsageError                    when several servers match
  */
-export async function findMcpServer(resolving: ResolveContext, wanted?: string): Promise<McpServer> {
-  const { client, choose } = resolving
-  const { workspaceId } = await resolveWorkspace(resolving)
+export async function findMcpServer(context: ResolveContext, wanted?: string): Promise<McpServer> {
+  const { client, promptForChoice } = context
+  const { workspaceId } = await resolveWorkspace(context)
   if (wanted && isId(wanted))
     return client.call(mcpServers.show, { params: { workspaceId, mcpServerId: wanted } })
   const all = await listMcpServers(client, workspaceId)
   const named = all.map(row => ({ row, id: row.mcpServerId, name: row.label }))
-  return pickResource(named, wanted, { ...mcpServerKind, naming: resolving.withBase }, choose)
+  return pickResource(
+    named,
+    wanted,
+    { ...mcpServerKind, selectCommand: context.commandWithBase },
+    promptForChoice,
+  )
 }
 
 /** Returns the registered MCP servers of a workspace. */

@@ -2,9 +2,9 @@ import { type Client, collect } from '../../client/client.ts'
 import type { Agent } from '../../contract/agents.ts'
 import { llmServices } from '../../contract/services.ts'
 import { ofServer } from '../../contract/tool-ids.ts'
+import type { AgentNames } from '../fields/agent.ts'
+import { lookUpName, type Names } from '../fields/tool-name.ts'
 import { isId } from '../id.ts'
-import type { AgentNames } from '../shown/agent.ts'
-import { lookUpName, type Names } from '../shown/tool-name.ts'
 import { listMcpServers } from './mcp-server.ts'
 import { listKnowledgeBases } from './resolve.ts'
 
@@ -14,7 +14,7 @@ export async function lookUpAgentNames(client: Client, agent: Agent): Promise<Ag
   const [services, knowledgeBases, servers] = await Promise.all([
     lookUpLlmServiceNames(client, workspaceId, [agent]),
     lookUpBaseNames(client, workspaceId, knowledgeBaseIds),
-    serverNames(client, agent),
+    lookUpServerNames(client, agent),
   ])
   const llmService = llmServiceId === null ? undefined : (lookUpName(services, llmServiceId) ?? llmServiceId)
   return { llmService, knowledgeBases, servers }
@@ -45,7 +45,10 @@ export async function lookUpLlmServiceNames(
   return Object.fromEntries(all.map(({ llmServiceId, name }) => [llmServiceId, name]))
 }
 
-async function serverNames(client: Client, { workspaceId, toolIds, toolRules = {} }: Agent): Promise<Names> {
+async function lookUpServerNames(
+  client: Client,
+  { workspaceId, toolIds, toolRules = {} }: Agent,
+): Promise<Names> {
   const isNeeded = [...toolIds, ...Object.keys(toolRules)].some(id => isId(ofServer(id)?.server ?? ''))
   if (!isNeeded) return {}
   const all = await listMcpServers(client, workspaceId)

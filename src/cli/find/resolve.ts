@@ -7,12 +7,12 @@ import { workspaces } from '../../contract/workspaces.ts'
 import { UsageError } from '../errors.ts'
 import { isId } from '../id.ts'
 import { defaultWorkspace, type Profile } from '../settings/profile.ts'
-import { nearestMatch } from '../terminal/nearest.ts'
-import { explainWorkspaceLimits } from './workspace-limits.ts'
+import { nearestMatch } from '../terminal/nearest-match.ts'
+import { explainWorkspaceLimits } from './explain-workspace-limits.ts'
 
-const candidatesShown = 8
+const candidatesShownMax = 8
 /** ID of the choice "all of them"; no resource has it. */
-const everyId = 'all'
+const allChoiceId = 'all'
 
 export interface NamedResource {
   id: string
@@ -23,51 +23,51 @@ export interface NamedResource {
 
 /** Words, error code and commands for a kind of resource. */
 export interface ResourceKind {
-  one: string
-  code: ErrorCode
+  noun: string
+  notFoundCode: ErrorCode
   /** Command that lists the resources. */
-  list: string
+  listCommand: string
   /** Commands that create the first resource. */
-  create: readonly string[]
+  createCommands: readonly string[]
   /** Returns the command that selects one of several resources. */
-  naming?: (name: string) => string
+  selectCommand?: (name: string) => string
   /** Source of a name that was not typed, such as a file or variable. */
-  namedBy?: string | undefined
+  nameSource?: string | undefined
 }
 
 const workspaceKind: ResourceKind = {
-  one: 'workspace',
-  code: 'workspace_not_found',
-  list: 'wb workspaces list',
-  create: ['wb kb create handbook     also creates a workspace', 'wb workspaces create demo'],
+  noun: 'workspace',
+  notFoundCode: 'workspace_not_found',
+  listCommand: 'wb workspaces list',
+  createCommands: ['wb kb create handbook     also creates a workspace', 'wb workspaces create demo'],
 }
 export const knowledgeBaseKind: ResourceKind = {
-  one: 'knowledge base',
-  code: 'knowledge_base_not_found',
-  list: 'wb kb list',
-  create: ['wb kb create handbook'],
+  noun: 'knowledge base',
+  notFoundCode: 'knowledge_base_not_found',
+  listCommand: 'wb kb list',
+  createCommands: ['wb kb create handbook'],
 }
 
 /** The choice of all resources instead of one. */
 export interface AllChoice<T> {
   readonly row: T
   /** Command to type for this choice. */
-  readonly line: string
+  readonly command: string
 }
 
 /**
  * Prompts the user to choose one of several resources, and returns its ID. Undefined if the user cannot be
  * prompted.
  */
-export type Choose = (question: string, choices: readonly NamedResource[]) => Promise<string>
+export type PromptForChoice = (question: string, choices: readonly NamedResource[]) => Promise<string>
 
 export interface ResolveContext {
   client: Client
   profile: Profile
-  choose?: Choose
+  promptForChoice?: PromptForChoice
   /** Returns the command line that was typed, with the name of a knowledge base or workspace added. */
-  withBase?: (name: string) => string
-  withWorkspace?: (name: string) => string
+  commandWithBase?: (name: string) => string
+  commandWithWorkspace?: (name: string) => string
 }
 
 /**
@@ -77,12 +77,12 @@ export interface ResolveContext {
  * @throws WbError workspace_not_found  when no workspace matches; suggests a similar name
  * @throws UsageError                   when several workspaces match
  */
-export async function resolveWorkspace(resolving: ResolveContext, named?: string): Promise<Workspace> {
-  const { client, profile } = resolving
+export async function resolveWorkspace(context: ResolveContext, named?: string): Promise<Workspace> {
+  const { client, profile } = context
   const said = named ?? profile.workspace
-  const namedBy = named === undefined ? profile.workspaceFrom : undefined
+  const nameSource = named === undefined ? profile.workspaceFrom : undefined
   const wanted = said ?? defaultWorkspace(profile)
-  if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
+  if (wanted && isId(wanted)) return showWorkspace(context, wanted, said === undefined)
   const all = await collect(client.items(workspaces.list, {}))
   const implied =
     wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
@@ -90,16 +90,20 @@ export async function resolveWorkspace(resolving: ResolveContext, named?: string
     return await pickResource(
       all.map(row => ({ row, id: row.workspaceId, name: row.name })),
       implied,
-      { ...workspaceKind, naming: resolving.withWorkspace, namedBy },
-      resolving.choose,
+      { ...workspaceKind, selectCommand: context.commandWithWorkspace, nameSource },
+      context.promptForChoice,
     )
   } catch (error) {
-    throw error instanceof WbError ? await orBound(error, client, all) : error
+    throw error instanceof WbError ? await explainMissingWorkspace(error, client, all) : error
   }
 }
 
 /** Explains the error if the caller may see only some workspaces. */
-async function orBound(error: WbError, client: Client, seen: readonly Workspace[]): Promise<WbError> {
+async function explainMissingWorkspace(
+  error: WbError,
+  client: Client,
+  seen: readonly Workspace[],
+): Promise<WbError> {
   const why = await explainWorkspaceLimits(
     client,
     seen.map(({ name }) => name),
@@ -115,20 +119,19 @@ async function orBound(error: WbError, client: Client, seen: readonly Workspace[
  * @param onMade  called with a workspace that was created
  */
 export async function workspaceOrDefault(
-  resolving: ResolveContext,
+  context: ResolveContext,
   onMade: (workspace: Workspace) => void,
 ): Promise<Workspace> {
-  const { client, profile } = resolving
+  const { client, profile } = context
   const first = await collect(client.items(workspaces.list, {}))
-  if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
-  if ((await explainWorkspaceLimits(client, [])) !== undefined) return resolveWorkspace(resolving)
+  if (first.length > 0 || profile.workspace) return resolveWorkspace(context)
+  if ((await explainWorkspaceLimits(client, [])) !== undefined) return resolveWorkspace(context)
   try {
     const made = await client.call(workspaces.create, { body: { name: 'default' } })
     onMade(made)
     return made
   } catch (error) {
-    if (error instanceof WbError && error.code === 'workspace_name_conflict')
-      return resolveWorkspace(resolving)
+    if (error instanceof WbError && error.code === 'workspace_name_conflict') return resolveWorkspace(context)
     throw error
   }
 }
@@ -158,25 +161,25 @@ async function showWorkspace(
  * @throws UsageError                        when several knowledge bases match
  */
 export async function resolveKnowledgeBase<E = never>(
-  resolving: ResolveContext,
+  context: ResolveContext,
   named?: string,
   every?: (workspaceId: string, bases: readonly KnowledgeBase[]) => E,
 ): Promise<KnowledgeBase | E> {
-  const { client, profile } = resolving
+  const { client, profile } = context
   const wanted = named ?? profile.knowledgeBase
-  const namedBy = named === undefined && wanted !== undefined ? '.wb.yaml' : undefined
-  const { workspaceId, name } = await resolveWorkspace(resolving)
+  const nameSource = named === undefined && wanted !== undefined ? '.wb.yaml' : undefined
+  const { workspaceId, name } = await resolveWorkspace(context)
   if (wanted && isId(wanted))
     return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
   const all = await listKnowledgeBases(client, workspaceId)
   const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
-  const one = `knowledge base in workspace ${name}`
+  const noun = `knowledge base in workspace ${name}`
   return pickResource<KnowledgeBase | E>(
     rows,
     wanted,
-    { ...knowledgeBaseKind, one, naming: resolving.withBase, namedBy },
-    resolving.choose,
-    every && { row: every(workspaceId, all), line: resolving.withBase?.('--all') ?? '--all' },
+    { ...knowledgeBaseKind, noun, selectCommand: context.commandWithBase, nameSource },
+    context.promptForChoice,
+    every && { row: every(workspaceId, all), command: context.commandWithBase?.('--all') ?? '--all' },
   )
 }
 
@@ -197,73 +200,91 @@ export async function pickResource<T>(
   all: readonly (NamedResource & { row: T })[],
   wanted: string | undefined,
   kind: ResourceKind,
-  choose: Choose | undefined,
+  choose: PromptForChoice | undefined,
   every?: AllChoice<T>,
 ): Promise<T> {
-  if (wanted === undefined) return only(all, kind, choose, every)
+  if (wanted === undefined) return pickWithoutName(all, kind, choose, every)
   const matches = all.filter(({ id, name }) => id === wanted || name === wanted)
   if (matches.length === 1) return matches[0]!.row
   if (matches.length > 1)
-    throw ambiguous(`${counted(matches.length, kind)} are named "${wanted}"`, matches, kind, 'id')
+    throw ambiguousNameError(
+      `${countedNoun(matches.length, kind)} are named "${wanted}"`,
+      matches,
+      kind,
+      'id',
+    )
   const close = nearestMatch(
     wanted,
     all.map(({ name }) => name),
   )
-  const next = close ? [`did you mean ${close}?`, kind.list] : all.length > 0 ? [kind.list] : kind.create
-  const by = kind.namedBy === undefined ? '' : ` (from ${kind.namedBy})`
-  throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"${by}`, { next, didYouMean: close })
+  const next = close
+    ? [`did you mean ${close}?`, kind.listCommand]
+    : all.length > 0
+      ? [kind.listCommand]
+      : kind.createCommands
+  const by = kind.nameSource === undefined ? '' : ` (from ${kind.nameSource})`
+  throw new WbError(kind.notFoundCode, `no ${kind.noun} is named "${wanted}"${by}`, {
+    next,
+    didYouMean: close,
+  })
 }
 
-async function only<T>(
+async function pickWithoutName<T>(
   all: readonly (NamedResource & { row: T })[],
   kind: ResourceKind,
-  choose: Choose | undefined,
+  choose: PromptForChoice | undefined,
   every: AllChoice<T> | undefined,
 ): Promise<T> {
-  if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
+  if (all.length === 0)
+    throw new WbError(kind.notFoundCode, `there is no ${kind.noun} yet`, { next: kind.createCommands })
   if (all.length === 1) return all[0]!.row
   if (!choose) {
     const wanted = every ? 'name one, or search all of them' : 'name one'
-    const { message, next } = ambiguous(
-      `there are ${counted(all.length, kind)}; ${wanted}`,
+    const { message, next } = ambiguousNameError(
+      `there are ${countedNoun(all.length, kind)}; ${wanted}`,
       all,
       kind,
       'name',
     )
-    throw new UsageError(message, every ? [every.line, ...next] : next)
+    throw new UsageError(message, every ? [every.command, ...next] : next)
   }
   const offered = all.map(one => ({
     id: one.id,
-    name: isShared(one, all) ? `${one.name}  ${[one.id, one.about].filter(Boolean).join('  ')}` : one.name,
+    name: isNameShared(one, all)
+      ? `${one.name}  ${[one.id, one.about].filter(Boolean).join('  ')}`
+      : one.name,
   }))
   const id = await choose(
-    `Which ${kind.one}?`,
-    every ? [{ id: everyId, name: 'all of them' }, ...offered] : offered,
+    `Which ${kind.noun}?`,
+    every ? [{ id: allChoiceId, name: 'all of them' }, ...offered] : offered,
   )
-  if (every && id === everyId) return every.row
+  if (every && id === allChoiceId) return every.row
   return all.find(candidate => candidate.id === id)!.row
 }
 
-function counted(number: number, { one }: ResourceKind): string {
-  return `${number} ${one.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
+function countedNoun(number: number, { noun }: ResourceKind): string {
+  return `${number} ${noun.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
 }
 
 /** True if several resources have this name. */
-function isShared({ name }: NamedResource, all: readonly NamedResource[]): boolean {
+function isNameShared({ name }: NamedResource, all: readonly NamedResource[]): boolean {
   return all.filter(other => other.name === name).length > 1
 }
 
-function ambiguous(
+function ambiguousNameError(
   message: string,
   candidates: readonly NamedResource[],
   kind: ResourceKind,
   tell: 'id' | 'name',
 ): UsageError {
-  const typed = (word: string) => kind.naming?.(word) ?? word
-  const shown = candidates.slice(0, candidatesShown).map(one => {
+  const typed = (word: string) => kind.selectCommand?.(word) ?? word
+  const shown = candidates.slice(0, candidatesShownMax).map(one => {
     if (tell === 'id') return `${one.id}  ${one.about ?? one.name}`
-    if (!isShared(one, candidates)) return typed(one.name)
+    if (!isNameShared(one, candidates)) return typed(one.name)
     return one.about === undefined ? typed(one.id) : `${typed(one.id)}    ${one.about}`
   })
-  return new UsageError(message, candidates.length > candidatesShown ? [...shown, kind.list] : shown)
+  return new UsageError(
+    message,
+    candidates.length > candidatesShownMax ? [...shown, kind.listCommand] : shown,
+  )
 }

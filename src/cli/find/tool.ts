@@ -3,12 +3,12 @@ import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
 import { UsageError } from '../errors.ts'
-import { formatToolName } from '../shown/tool-name.ts'
-import { nearestMatch } from '../terminal/nearest.ts'
+import { formatToolName } from '../fields/tool-name.ts'
+import { nearestMatch } from '../terminal/nearest-match.ts'
 import { listMcpServers } from './mcp-server.ts'
 import type { ResolveContext } from './resolve.ts'
 
-const list = 'wb agents tools'
+const listCommand = 'wb agents tools'
 
 /** A tool, or all tools of a server, that a word of the command line can select. */
 interface ToolMatch {
@@ -21,7 +21,7 @@ interface ToolMatch {
   readonly isServer: boolean
   readonly toolIds: readonly string[]
   /** True for a built-in tool that the configuration does not enable. Rules can still refer to it. */
-  readonly isOff?: boolean
+  readonly isDisabled?: boolean
 }
 
 /**
@@ -32,17 +32,17 @@ interface ToolMatch {
  * @throws UsageError                     when several tools match
  */
 export async function resolveToolIds(
-  resolving: ResolveContext,
+  context: ResolveContext,
   workspaceId: string,
   wanted: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
   if (wanted === undefined || wanted.length === 0) return undefined
   if (wanted.every(word => namespaced.test(word))) return [...wanted]
-  const meanings = await offered(resolving, workspaceId)
+  const meanings = await listToolMatches(context, workspaceId)
   const found: string[] = []
   for (const word of wanted)
     if (namespaced.test(word)) found.push(word)
-    else found.push(...turnedOn(await meant(resolving, workspaceId, word, meanings)).toolIds)
+    else found.push(...requireEnabled(await findToolMatch(context, workspaceId, word, meanings)).toolIds)
   return [...new Set(found)]
 }
 
@@ -54,7 +54,7 @@ export async function resolveToolIds(
  * @throws UsageError                     when several tools match
  */
 export async function resolveToolPatterns(
-  resolving: ResolveContext,
+  context: ResolveContext,
   workspaceId: string,
   wanted: readonly string[],
 ): Promise<string[]> {
@@ -62,25 +62,25 @@ export async function resolveToolPatterns(
     namespaced.test(word) || (word.endsWith('*') && !word.endsWith('/*')) || word === '*'
   if (wanted.every(isPattern)) return [...wanted]
   const [known, registered] = await Promise.all([
-    offered(resolving, workspaceId),
-    listMcpServers(resolving.client, workspaceId),
+    listToolMatches(context, workspaceId),
+    listMcpServers(context.client, workspaceId),
   ])
-  const silent = registered
+  const unavailableServers = registered
     .filter(({ mcpServerId }) => !known.some(({ id }) => id === mcpServerId))
     .map(({ mcpServerId: id, label: name }): ToolMatch => ({ id, name, isServer: true, toolIds: [] }))
-  const meanings = [...known, ...silent]
+  const meanings = [...known, ...unavailableServers]
   const found: string[] = []
   for (const word of wanted) {
     if (isPattern(word)) found.push(word)
     else {
-      const { id, isServer } = await meant(resolving, workspaceId, word.replace(/\/\*$/, ''), meanings)
+      const { id, isServer } = await findToolMatch(context, workspaceId, word.replace(/\/\*$/, ''), meanings)
       found.push(isServer ? mcpToolId(id, '*') : id)
     }
   }
   return found
 }
 
-async function offered({ client }: ResolveContext, workspaceId: string): Promise<ToolMatch[]> {
+async function listToolMatches({ client }: ResolveContext, workspaceId: string): Promise<ToolMatch[]> {
   const { items } = await client.call(agents.tools, { params: { workspaceId } })
   const off = Object.values(nativeTools)
     .filter(id => !items.some(tool => tool.id === id))
@@ -88,11 +88,11 @@ async function offered({ client }: ResolveContext, workspaceId: string): Promise
       const alias = id.replace(namespaced, '')
       return { id, name: id, alias, isServer: false, toolIds: [id], isOff: true }
     })
-  return [...items.map(meaningOf), ...serversOf(items), ...off]
+  return [...items.map(toolMatchOf), ...serverMatches(items), ...off]
 }
 
-async function meant(
-  resolving: ResolveContext,
+async function findToolMatch(
+  context: ResolveContext,
   workspaceId: string,
   word: string,
   meanings: readonly ToolMatch[],
@@ -100,19 +100,19 @@ async function meant(
   const matches = meanings.filter(({ id, name, alias }) => [id, name, alias].includes(word))
   // An ID takes precedence over a name with the same text.
   const first = matches.find(({ id }) => id === word) ?? matches[0]
-  if (!first) throw await notFound(resolving, workspaceId, word, meanings)
-  if (matches.length > 1 && first.id !== word) throw ambiguous(word, matches)
+  if (!first) throw await notFoundError(context, workspaceId, word, meanings)
+  if (matches.length > 1 && first.id !== word) throw ambiguousNameError(word, matches)
   return first
 }
 
 /** @throws WbError agent_tool_unresolved  when the tool is disabled */
-function turnedOn(meaning: ToolMatch): ToolMatch {
-  if (!meaning.isOff) return meaning
+function requireEnabled(meaning: ToolMatch): ToolMatch {
+  if (!meaning.isDisabled) return meaning
   const fact = `the tool ${meaning.id} is disabled; enable it under chat.tools in the configuration`
-  throw new WbError('agent_tool_unresolved', fact, { next: [list] })
+  throw new WbError('agent_tool_unresolved', fact, { next: [listCommand] })
 }
 
-function meaningOf(tool: AvailableTool): ToolMatch {
+function toolMatchOf(tool: AvailableTool): ToolMatch {
   const { id } = tool
   const alias = ofServer(id)?.tool ?? id.replace(namespaced, '')
   return { id, name: toolFlagName(tool), alias, isServer: false, toolIds: [id] }
@@ -124,7 +124,7 @@ export function toolFlagName({ id, serverId, serverLabel }: AvailableTool): stri
   return formatToolName(id, servers)
 }
 
-function serversOf(tools: readonly AvailableTool[]): ToolMatch[] {
+function serverMatches(tools: readonly AvailableTool[]): ToolMatch[] {
   const servers = new Map<string, { name: string; toolIds: string[] }>()
   for (const { id, serverLabel } of tools) {
     const server = ofServer(id)?.server
@@ -136,38 +136,45 @@ function serversOf(tools: readonly AvailableTool[]): ToolMatch[] {
   return [...servers].map(([id, server]) => ({ id, isServer: true, ...server }))
 }
 
-function ambiguous(word: string, matches: readonly ToolMatch[]): UsageError {
+function ambiguousNameError(word: string, matches: readonly ToolMatch[]): UsageError {
   const isClear = (name: string) => name !== word && matches.filter(one => one.name === name).length === 1
   return new UsageError(
     `"${word}" is the name of ${matches.length} tools or servers`,
     matches
-      .map(({ id, name, isOff }) => shellWord(isClear(name) ? name : id) + (isOff ? '    disabled' : ''))
+      .map(
+        ({ id, name, isDisabled }) =>
+          shellWord(isClear(name) ? name : id) + (isDisabled ? '    disabled' : ''),
+      )
       .sort(),
   )
 }
 
-async function notFound(
-  resolving: ResolveContext,
+async function notFoundError(
+  context: ResolveContext,
   workspaceId: string,
   word: string,
   meanings: readonly ToolMatch[],
 ): Promise<WbError> {
-  const known = meanings.flatMap(({ name, alias = name, isOff }) => (isOff ? [] : [name, alias]))
+  const known = meanings.flatMap(({ name, alias = name, isDisabled }) => (isDisabled ? [] : [name, alias]))
   const close = nearestMatch(word, known)
-  if (close === undefined) return notGiven(resolving, workspaceId, word)
-  const facts = { next: [`did you mean ${close}?`, list], didYouMean: close }
+  if (close === undefined) return notOfferedError(context, workspaceId, word)
+  const facts = { next: [`did you mean ${close}?`, listCommand], didYouMean: close }
   return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, facts)
 }
 
 /**
  * Suggests a review of the server, which shows if the tool awaits approval or the server does not respond.
  */
-async function notGiven({ client }: ResolveContext, workspaceId: string, word: string): Promise<WbError> {
+async function notOfferedError(
+  { client }: ResolveContext,
+  workspaceId: string,
+  word: string,
+): Promise<WbError> {
   const servers = await listMcpServers(client, workspaceId)
   const server = servers.map(({ label }) => label).find(name => word === name || word.startsWith(`${name}/`))
   if (server === undefined)
-    return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, { next: [list] })
+    return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, { next: [listCommand] })
   const what = word === server ? 'no tools' : `no tool "${word.slice(server.length + 1)}"`
-  const next = [list, `wb mcp servers review ${shellWord(server)}`]
+  const next = [listCommand, `wb mcp servers review ${shellWord(server)}`]
   return new WbError('agent_tool_unresolved', `MCP server ${server} offers agents ${what}`, { next })
 }

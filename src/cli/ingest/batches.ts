@@ -1,4 +1,4 @@
-import type { Source } from './found.ts'
+import type { Source } from './ingest-item.ts'
 
 /** Maximum size of a request, so that a lost connection repeats little work. */
 export const batchBytesMax = 8_000_000
@@ -7,31 +7,31 @@ export const batchDocumentsMax = 256
 export const largeBytes = 1_000_000
 
 /** Groups sources into batches of one request each. A large source is a batch by itself. */
-export async function* batched(sources: AsyncIterable<Source>): AsyncGenerator<Source[]> {
+export async function* groupIntoBatches(sources: AsyncIterable<Source>): AsyncGenerator<Source[]> {
   let batch: Source[] = []
   let bytes = 0
-  const taken = () => {
+  const takeBatch = () => {
     const full = batch
     batch = []
     bytes = 0
     return full
   }
   for await (const source of sources) {
-    const size = sizeOfText(source)
+    const size = textBytes(source)
     const isFull = batch.length === batchDocumentsMax || bytes + size > batchBytesMax
-    if (batch.length > 0 && (isFull || size >= largeBytes)) yield taken()
+    if (batch.length > 0 && (isFull || size >= largeBytes)) yield takeBatch()
     batch.push(source)
     bytes += size
-    if (size >= largeBytes) yield taken()
+    if (size >= largeBytes) yield takeBatch()
   }
-  if (batch.length > 0) yield taken()
+  if (batch.length > 0) yield takeBatch()
 }
 
 /** True if the upload of a text shows progress. */
 export function isLarge(source: Source): boolean {
-  return sizeOfText(source) >= largeBytes
+  return textBytes(source) >= largeBytes
 }
 
-function sizeOfText({ body }: Source): number {
+function textBytes({ body }: Source): number {
   return Buffer.byteLength(body.text)
 }

@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 import { splitLines } from '../../base/split-lines.ts'
 import { limits } from '../../contract/limits.ts'
-import type { FileToRead, IngestItem, Source } from './found.ts'
+import type { FileToRead, IngestItem, Source } from './ingest-item.ts'
 import { mediaTypeOf } from './text-types.ts'
 
 /** Maximum size of a line: the longest text with every character escaped, plus its ID and title. */
@@ -24,7 +24,7 @@ export async function* beirDocuments(
   let broken = 0
   let number = 0
   for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
-    const found = documentOf(file, ++number, bytes)
+    const found = parseLine(file, ++number, bytes)
     if (!found) continue
     yield found
     if (found.kind === 'failed' && ++broken === brokenLinesMax) {
@@ -35,25 +35,30 @@ export async function* beirDocuments(
   }
 }
 
-function documentOf(file: FileToRead, number: number, bytes: Uint8Array | undefined): IngestItem | undefined {
+function parseLine(file: FileToRead, number: number, bytes: Uint8Array | undefined): IngestItem | undefined {
   const path = `${file.path}:${number}`
-  if (!bytes) return failed(path, 'payload_too_large', 'the line is too long')
-  const fields = parsed(bytes)
+  if (!bytes) return failedItem(path, 'payload_too_large', 'the line is too long')
+  const fields = parseObject(bytes)
   if (fields === 'blank') return undefined
-  if (fields === undefined) return failed(path, 'extraction_failed', 'the line is not a JSON object in UTF-8')
-  const source = sourceOf(file, path, number, fields)
+  if (fields === undefined)
+    return failedItem(path, 'extraction_failed', 'the line is not a JSON object in UTF-8')
+  const source = toSource(file, path, number, fields)
   if (!source)
     return { kind: 'skipped', path, as: 'lines without title and text', reason: 'nothing to search' }
   if (source.body.text.length > limits.ingestTextChars)
-    return failed(path, 'payload_too_large', `the text has more than ${limits.ingestTextChars} characters`)
+    return failedItem(
+      path,
+      'payload_too_large',
+      `the text has more than ${limits.ingestTextChars} characters`,
+    )
   return { kind: 'source', source }
 }
 
-function failed(path: string, code: string, message: string): IngestItem {
+function failedItem(path: string, code: string, message: string): IngestItem {
   return { kind: 'failed', problem: { path, code, message } }
 }
 
-function parsed(bytes: Uint8Array): Record<string, unknown> | 'blank' | undefined {
+function parseObject(bytes: Uint8Array): Record<string, unknown> | 'blank' | undefined {
   try {
     const line = new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim()
     if (line === '') return 'blank'
@@ -64,16 +69,16 @@ function parsed(bytes: Uint8Array): Record<string, unknown> | 'blank' | undefine
   }
 }
 
-function sourceOf(
+function toSource(
   file: FileToRead,
   path: string,
   number: number,
   fields: Record<string, unknown>,
 ): Source | undefined {
-  const title = stated(fields.title)
-  const text = stated(fields.text) ?? title
+  const title = nonBlank(fields.title)
+  const text = nonBlank(fields.text) ?? title
   if (text === undefined) return undefined
-  const id = typeof fields._id === 'number' ? String(fields._id) : stated(fields._id)
+  const id = typeof fields._id === 'number' ? String(fields._id) : nonBlank(fields._id)
   const metadata = isObject(fields.metadata) ? (fields.metadata as Record<string, Scalar>) : {}
   return {
     path,
@@ -88,7 +93,7 @@ function sourceOf(
 }
 
 /** Returns a string that is not blank. */
-function stated(value: unknown): string | undefined {
+function nonBlank(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
 }
 
@@ -97,11 +102,11 @@ export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean
   let number = 0
   for await (const bytes of splitLines(stream, { bytesMax: lineBytesMax })) {
     if (!bytes) return false
-    const fields = parsed(bytes)
+    const fields = parseObject(bytes)
     if (isObject(fields) && (typeof fields.text === 'string' || typeof fields.title === 'string')) return true
-    if (++number >= linesLookedAt) return false
+    if (++number >= linesInspectedMax) return false
   }
   return false
 }
 
-const linesLookedAt = 20
+const linesInspectedMax = 20

@@ -7,10 +7,10 @@ import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../errors.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
-import { findOrCreateBase } from './base.ts'
+import { findOrCreateBase } from './find-or-create-base.ts'
 import { ingest } from './ingest.ts'
-import { stdinNamed } from './sources.ts'
-import { type Summary, showSummary } from './summary.ts'
+import { stdinIntake } from './sources.ts'
+import { type IngestSummary, printIngestSummary } from './summary.ts'
 
 /** First path of commands that ingest files. More paths can follow. */
 export const pathArg = {
@@ -47,17 +47,18 @@ interface Destination {
 /** Base class of commands that ingest files into a knowledge base. */
 export abstract class IngestCommand extends WbCommand {
   /** Summary of the work done before an error ended it. */
-  #partial: Summary | undefined
+  #partialSummary: IngestSummary | undefined
 
   /** Reports the error before the summary, because it explains the counts. Without any work done, there is no summary. */
   override async catch(error: Error): Promise<void> {
     await super.catch(error)
-    if (this.#partial && this.#partial.tally.done > 0) showSummary(this.output, this.#partial)
+    if (this.#partialSummary && this.#partialSummary.tally.done > 0)
+      printIngestSummary(this.output, this.#partialSummary)
   }
 
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
     const { io } = this
-    const stdin = paths.includes('-') ? stdinNamed(flags.name, io.stdin) : undefined
+    const stdin = paths.includes('-') ? stdinIntake(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
     const { base, created } = await findOrCreateBase({
       client,
@@ -65,29 +66,29 @@ export abstract class IngestCommand extends WbCommand {
       ...destination,
       isWorkspaceNamed: this.profile.workspace !== undefined,
       workspace: () => this.workspaceOrDefault(),
-      agree: async question => {
-        const isMade = flags.create || (await this.askYesNo(question))
-        if (isMade) requireSome(paths, io.cwd)
-        return isMade
+      confirm: async question => {
+        const isAllowed = flags.create || (await this.askYesNo(question))
+        if (isAllowed) requireAnyPath(paths, io.cwd)
+        return isAllowed
       },
     })
     if (created) output.note(`  created knowledge base ${base.name}`)
     const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
-    const { summary, broken } = await ingest(
+    const { summary, interruption } = await ingest(
       { client, signal, progress, base, jobs },
       { paths, stdin, cwd: io.cwd, all: flags.all },
     )
-    if (broken) {
-      this.#partial = summary
-      throw broken.error
+    if (interruption) {
+      this.#partialSummary = summary
+      throw interruption.error
     }
-    showSummary(output, summary)
+    printIngestSummary(output, summary)
     if (summary.tally.failed > 0) this.exitCode = exit.failed
   }
 }
 
 /** Prevents the creation of a knowledge base if none of the paths exists. @throws UsageError */
-function requireSome(paths: readonly string[], cwd: string): void {
+function requireAnyPath(paths: readonly string[], cwd: string): void {
   if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(resolveTypedPath(cwd, path))))
     return
   throw new UsageError(`${paths.join(', ')} not found; no knowledge base was created`)

@@ -1,25 +1,25 @@
 import { systemClock } from '../../base/clock.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { watchJob } from '../jobs/watch-job.ts'
-import { count } from '../terminal/output.ts'
+import { formatCount } from '../terminal/output.ts'
 import { type Progress, silentProgress } from '../terminal/progress.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
-import type { Source } from './found.ts'
-import { ingestAll } from './run.ts'
-import type { Target, Upload } from './send.ts'
-import { sizeOf } from './size.ts'
-import { filesOf, type Intake, shared, sources } from './sources.ts'
-import type { Summary } from './summary.ts'
+import { countDocuments } from './count-documents.ts'
+import { ingestAll } from './ingest-all.ts'
+import type { IngestTarget, UploadProgress } from './ingest-batch.ts'
+import type { Source } from './ingest-item.ts'
+import { type Intake, readSources, shareWalk, walkIntake } from './sources.ts'
+import type { IngestSummary } from './summary.ts'
 import { Tally } from './tally.ts'
 
-const countingMs = 150
+const countWaitMaxMs = 150
 /** Maximum width of a file name before a progress bar. The rest of the bar fits in 80 columns. */
 const nameWidthMax = 24
 
 /** Result of an ingest, and the error that interrupted it. */
-export interface Ingested {
-  readonly summary: Summary
-  readonly broken: { readonly error: unknown } | undefined
+export interface IngestResult {
+  readonly summary: IngestSummary
+  readonly interruption: { readonly error: unknown } | undefined
 }
 
 /**
@@ -33,81 +33,81 @@ export async function ingest(
     base,
     progress,
     jobs,
-  }: Pick<Target, 'client' | 'signal'> & {
+  }: Pick<IngestTarget, 'client' | 'signal'> & {
     base: KnowledgeBase
     progress: Progress
     /** Lets jobs do the work: `watched` waits until they end, `left` does not. */
     jobs?: 'watched' | 'left'
   },
   intake: Intake,
-): Promise<Ingested> {
+): Promise<IngestResult> {
   const tally = new Tally()
-  const began = systemClock.now()
+  const startedMs = systemClock.now()
   const size: { total?: number } = {}
-  const uploads = new Map<Source, Upload>()
+  const uploads = new Map<Source, UploadProgress>()
   const show = () => {
     const { total } = size
     const [upload] = uploads.values()
-    if (upload) return progress.step(stepOf(upload))
-    if (total === undefined) progress.spin(`${base.name}  ${count(tally.done)} documents`)
+    if (upload) return progress.step(uploadProgress(upload))
+    if (total === undefined) progress.spin(`${base.name}  ${formatCount(tally.done)} documents`)
     else progress.step({ label: base.name, done: Math.min(tally.done, total), total, unit: 'docs' })
   }
-  const onUpload = (upload: Upload) => {
+  const onUpload = (upload: UploadProgress) => {
     if (upload.sentBytes < upload.totalBytes) uploads.set(upload.source, upload)
     else uploads.delete(upload.source)
     show()
   }
   show()
-  const files = progress === silentProgress ? filesOf(intake) : shared(filesOf(intake))
+  const files = progress === silentProgress ? walkIntake(intake) : shareWalk(walkIntake(intake))
   if (progress !== silentProgress)
-    await counted(sizeOf(intake, files, signal), total => Object.assign(size, { total }))
+    await waitForCount(countDocuments(intake, files, signal), total => Object.assign(size, { total }))
   const work = async () => {
     const target = { client, base, signal, byJobs: jobs !== undefined }
     const seen = progress === silentProgress ? undefined : onUpload
-    await ingestAll({ ...target, onUpload: seen }, sources(intake, files), tally, show)
+    await ingestAll({ ...target, onUpload: seen }, readSources(intake, files), tally, show)
     if (jobs === 'watched') await watchQueued({ client, signal, progress }, base.name, tally)
   }
-  const broken = await work().then(
+  const interruption = await work().then(
     () => undefined,
     (error: unknown) => ({ error: signal.aborted ? signal.reason : error }),
   )
   progress.end()
-  const left = broken && {
+  const remaining = interruption && {
     count: size.total === undefined ? undefined : Math.max(0, size.total - tally.done),
   }
-  return { summary: { base, tally, elapsedMs: systemClock.now() - began, left }, broken }
+  return { summary: { base, tally, elapsedMs: systemClock.now() - startedMs, remaining }, interruption }
 }
 
 /** Describes the progress of an upload. */
-function stepOf({ source, sentBytes, totalBytes }: Upload): Parameters<Progress['step']>[0] {
+function uploadProgress({ source, sentBytes, totalBytes }: UploadProgress): Parameters<Progress['step']>[0] {
   const label = truncate(plainLine(source.body.sourceFilename), nameWidthMax)
   return { label, done: sentBytes, total: totalBytes, unit: 'bytes' }
 }
 
 /** Waits for the queued jobs in the order in which they were sent, and counts their results. */
 async function watchQueued(
-  { client, signal, progress }: Pick<Target, 'client' | 'signal'> & { progress: Progress },
+  { client, signal, progress }: Pick<IngestTarget, 'client' | 'signal'> & { progress: Progress },
   label: string,
   tally: Tally,
 ): Promise<void> {
   const total = tally.queued.length
   for (let done = 0; done < total; done++) {
     progress.step({ label, done, total, unit: 'docs' })
-    tally.end(await watchJob(client, tally.queued[0]!.job, signal, () => {}))
+    tally.countEndedJob(await watchJob(client, tally.queued[0]!.job, signal, () => {}))
   }
 }
 
 /**
- * Waits for the count at most {@link countingMs}, so that the progress bar usually appears at once. A longer
+ * Waits for the count at most {@link countWaitMaxMs}, so that the progress bar usually appears at once. A longer
  * count continues in the background.
  */
-async function counted(
+async function waitForCount(
   size: Promise<number | undefined>,
   take: (total: number | undefined) => void,
 ): Promise<void> {
   const counting = size.then(take, () => undefined)
   await new Promise<void>(resolve => {
-    const cancel = systemClock.after(countingMs, resolve)
+    const cancel = systemClock.after(countWaitMaxMs, resolve)
     void counting.then(() => {
       cancel()
       resolve()

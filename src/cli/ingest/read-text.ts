@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises'
 import { limits } from '../../contract/limits.ts'
 
 /** A text, or the reason why it could not be read. */
-export type Reading =
+export type ReadResult =
   | { readonly text: string; readonly sizeBytes: number }
   | { readonly refused: 'binary' | 'encoding' | 'too_long' | 'not_a_file' }
   | SystemRefusal
@@ -17,7 +17,7 @@ export interface SystemRefusal {
 
 /** Maximum size in UTF-8: three bytes for each UTF-16 code unit, plus a byte order mark. */
 const bytesMax = limits.ingestTextChars * 3 + 3
-const pieceBytes = 1 << 20
+const readBytes = 1 << 20
 
 /**
  * Reads a file of UTF-8 text. Never blocks on a pipe or device, and never holds more than the longest text
@@ -25,7 +25,7 @@ const pieceBytes = 1 << 20
  *
  * @param follow  true to follow a symbolic link
  */
-export async function readText(path: string, { follow }: { follow: boolean }): Promise<Reading> {
+export async function readText(path: string, { follow }: { follow: boolean }): Promise<ReadResult> {
   const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0) | (follow ? 0 : (constants.O_NOFOLLOW ?? 0))
   try {
     const handle = await open(path, flags)
@@ -33,7 +33,7 @@ export async function readText(path: string, { follow }: { follow: boolean }): P
       const found = await handle.stat()
       if (!found.isFile()) return { refused: 'not_a_file' }
       if (found.size > bytesMax) return { refused: 'too_long' }
-      return await readStream(handle.createReadStream({ autoClose: false, highWaterMark: pieceBytes }))
+      return await readStream(handle.createReadStream({ autoClose: false, highWaterMark: readBytes }))
     } finally {
       await handle.close()
     }
@@ -43,7 +43,7 @@ export async function readText(path: string, { follow }: { follow: boolean }): P
 }
 
 /** Reads UTF-8 text from a stream. Stops at the first invalid byte, or when the text is too long. */
-export async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Reading> {
+export async function readStream(stream: AsyncIterable<Uint8Array>): Promise<ReadResult> {
   const decoder = new TextDecoder('utf-8', { fatal: true })
   const pieces: string[] = []
   let chars = 0
@@ -51,18 +51,18 @@ export async function readStream(stream: AsyncIterable<Uint8Array>): Promise<Rea
   for await (const bytes of stream) {
     if (bytes.includes(0)) return { refused: 'binary' }
     sizeBytes += bytes.length
-    const piece = decoded(() => decoder.decode(bytes, { stream: true }))
+    const piece = tryDecode(() => decoder.decode(bytes, { stream: true }))
     if (piece === undefined) return { refused: 'encoding' }
     chars += piece.length
     if (chars > limits.ingestTextChars) return { refused: 'too_long' }
     pieces.push(piece)
   }
-  const rest = decoded(() => decoder.decode())
+  const rest = tryDecode(() => decoder.decode())
   if (rest === undefined) return { refused: 'encoding' }
   return { text: pieces.join('') + rest, sizeBytes }
 }
 
-function decoded(decode: () => string): string | undefined {
+function tryDecode(decode: () => string): string | undefined {
   try {
     return decode()
   } catch (error) {
@@ -71,7 +71,7 @@ function decoded(decode: () => string): string | undefined {
   }
 }
 
-const reasons: Record<string, string> = {
+const reasonsOfSystemCode: Record<string, string> = {
   ENOENT: 'file or folder not found',
   EACCES: 'you do not have permission to read it',
   EPERM: 'you do not have permission to read it',
@@ -85,5 +85,5 @@ const reasons: Record<string, string> = {
 export function systemRefusal(error: unknown): SystemRefusal {
   if (!(error instanceof Error) || !('code' in error)) throw error
   const code = String(error.code)
-  return { refused: 'system', code, message: reasons[code] ?? 'it could not be read' }
+  return { refused: 'system', code, message: reasonsOfSystemCode[code] ?? 'it could not be read' }
 }

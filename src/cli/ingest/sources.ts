@@ -1,13 +1,13 @@
 import { createReadStream } from 'node:fs'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../errors.ts'
-import { count } from '../terminal/output.ts'
+import { formatCount } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
-import { type FileToRead, type IngestItem, type Source, specialFile, unsuitable } from './found.ts'
-import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'
-import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './text-types.ts'
-import { markdownTitle } from './title.ts'
-import { type Met, type WalkOptions, walk } from './walk.ts'
+import { type FileToRead, failOrSkip, type IngestItem, type Source, specialFileItem } from './ingest-item.ts'
+import { markdownTitle } from './markdown-title.ts'
+import { type ReadResult, readStream, readText, systemRefusal } from './read-text.ts'
+import { extensionOf, isJsonLines, isMarkdown, isMaybeText, mediaTypeOf } from './text-types.ts'
+import { type WalkedItem, type WalkOptions, walk } from './walk.ts'
 
 /** Input of an ingest. */
 export interface Intake extends WalkOptions {
@@ -19,7 +19,7 @@ export interface Intake extends WalkOptions {
 }
 
 /** Finds the files of an intake, without reading them. */
-export function filesOf({ paths, cwd, all }: Intake): AsyncGenerator<Met, void> {
+export function walkIntake({ paths, cwd, all }: Intake): AsyncGenerator<WalkedItem, void> {
   const onDisk = paths.filter(path => path !== '-')
   return walk(onDisk, { cwd, all })
 }
@@ -28,8 +28,8 @@ export function filesOf({ paths, cwd, all }: Intake): AsyncGenerator<Met, void> 
  * Lets several readers share one walk, which continues when the first of them asks for more. It keeps a few
  * hundred bytes for each file.
  */
-export function shared(files: AsyncGenerator<Met, void>): AsyncIterable<Met> {
-  const found: Promise<IteratorResult<Met, void>>[] = []
+export function shareWalk(files: AsyncGenerator<WalkedItem, void>): AsyncIterable<WalkedItem> {
+  const found: Promise<IteratorResult<WalkedItem, void>>[] = []
   return {
     async *[Symbol.asyncIterator]() {
       for (let at = 0; ; at++) {
@@ -43,54 +43,54 @@ export function shared(files: AsyncGenerator<Met, void>): AsyncIterable<Met> {
 }
 
 /** Yields all sources of an intake, and reads each when it is requested. */
-export async function* sources(
+export async function* readSources(
   intake: Intake,
-  files: AsyncIterable<Met> = filesOf(intake),
+  files: AsyncIterable<WalkedItem> = walkIntake(intake),
 ): AsyncGenerator<IngestItem> {
   const { stdin, prefix = '' } = intake
-  if (stdin) yield* streamed(stdin)
+  if (stdin) yield* readStdin(stdin)
   for await (const met of files) {
     if ('kind' in met) yield met
-    else yield* fileSources({ ...met, name: prefix + met.name })
+    else yield* readFileSources({ ...met, name: prefix + met.name })
   }
 }
 
-async function* streamed({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<IngestItem> {
-  const file = { file: '-', path: name, name, named: true }
-  if (holdsLines(name)) yield* beirDocuments(file, stream)
-  else yield documentOf(file, await readStream(stream))
+async function* readStdin({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<IngestItem> {
+  const file = { file: '-', path: name, name, isNamedByUser: true }
+  if (isJsonLines(name)) yield* beirDocuments(file, stream)
+  else yield toIngestItem(file, await readStream(stream))
 }
 
-async function* fileSources(file: FileToRead): AsyncGenerator<IngestItem> {
-  if (!mayBeText(file.name)) yield notText(file)
-  else if (holdsLines(file.name)) yield* linesOrText(file)
-  else yield documentOf(file, await readText(file.file, { follow: file.named }))
+async function* readFileSources(file: FileToRead): AsyncGenerator<IngestItem> {
+  if (!isMaybeText(file.name)) yield unsupportedTypeItem(file)
+  else if (isJsonLines(file.name)) yield* readJsonLinesOrText(file)
+  else yield toIngestItem(file, await readText(file.file, { follow: file.isNamedByUser }))
 }
 
-async function* linesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
+async function* readJsonLinesOrText(file: FileToRead): AsyncGenerator<IngestItem> {
   try {
     if (await isBeir(createReadStream(file.file))) yield* beirDocuments(file, createReadStream(file.file))
-    else yield documentOf(file, await readText(file.file, { follow: file.named }))
+    else yield toIngestItem(file, await readText(file.file, { follow: file.isNamedByUser }))
   } catch (error) {
-    yield refused(file, systemRefusal(error))
+    yield unreadableItem(file, systemRefusal(error))
   }
 }
 
-function notText(file: FileToRead): IngestItem {
+function unsupportedTypeItem(file: FileToRead): IngestItem {
   const extension = `.${extensionOf(file.name)}`
   const message = `${extension} files are not supported; convert it to text, or pipe it in: wb kb ingest NAME - --name FILE`
-  return unsuitable(
+  return failOrSkip(
     file,
     { as: extension, reason: 'not supported' },
     { code: 'unsupported_file_type', message },
   )
 }
 
-function documentOf(file: FileToRead, reading: Reading): IngestItem {
-  if ('refused' in reading) return refused(file, reading)
+function toIngestItem(file: FileToRead, reading: ReadResult): IngestItem {
+  if ('refused' in reading) return unreadableItem(file, reading)
   const { text, sizeBytes } = reading
   if (text.trim() === '')
-    return unsuitable(
+    return failOrSkip(
       file,
       { as: 'empty files', reason: 'no text' },
       { code: 'empty_file', message: 'it contains no text' },
@@ -101,7 +101,7 @@ function documentOf(file: FileToRead, reading: Reading): IngestItem {
   return { kind: 'source', source: { path: file.path, body } }
 }
 
-function refused(file: FileToRead, reading: Extract<Reading, { refused: string }>): IngestItem {
+function unreadableItem(file: FileToRead, reading: Extract<ReadResult, { refused: string }>): IngestItem {
   const failed = (code: string, message: string): IngestItem => ({
     kind: 'failed',
     problem: { path: file.path, code, message },
@@ -110,17 +110,17 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
     case 'system':
       return failed(reading.code, reading.message)
     case 'not_a_file':
-      return specialFile(file)
+      return specialFileItem(file)
     case 'too_long':
       return failed(
         'payload_too_large',
-        `it has more than ${count(limits.ingestTextChars)} characters; split it`,
+        `it has more than ${formatCount(limits.ingestTextChars)} characters; split it`,
       )
     case 'encoding':
       return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
     case 'binary':
       if (extensionOf(file.name) === '')
-        return unsuitable(
+        return failOrSkip(
           file,
           { as: 'binary files', reason: 'not text' },
           { code: 'unsupported_file_type', message: 'it is binary' },
@@ -130,7 +130,7 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
 }
 
 /** @throws UsageError  when the name is missing */
-export function stdinNamed(
+export function stdinIntake(
   name: string | undefined,
   stream: AsyncIterable<Uint8Array>,
 ): NonNullable<Intake['stdin']> {

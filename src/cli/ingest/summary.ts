@@ -1,23 +1,23 @@
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { count, type Output } from '../terminal/output.ts'
+import { formatCount, type Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { wrapLine } from '../terminal/wrap.ts'
 import type { Tally } from './tally.ts'
 
 /** Result of an ingest. */
-export interface Summary {
+export interface IngestSummary {
   readonly base: KnowledgeBase
   readonly tally: Tally
   readonly elapsedMs: number
   /** Number of documents not processed in an interrupted ingest; its count is undefined if unknown. */
-  readonly left: { readonly count: number | undefined } | undefined
+  readonly remaining: { readonly count: number | undefined } | undefined
 }
 
 /** Maximum number of failures and duplicates shown in a terminal; `--json` prints all. */
-const shownMax = 20
+const listedLinesMax = 20
 
 /** Returns the summary as JSON. */
-export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
+export function ingestSummaryJson({ base, tally, elapsedMs, remaining }: IngestSummary) {
   return {
     knowledgeBaseId: base.knowledgeBaseId,
     added: tally.added,
@@ -29,7 +29,7 @@ export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
     jobs: tally.queued.map(({ job }) => job.jobId),
     sameText: tally.sameText,
     skippedAs: Object.fromEntries([...tally.skippedAs].map(([as, { count }]) => [as, count])),
-    interrupted: left !== undefined,
+    interrupted: remaining !== undefined,
     elapsedMs,
   }
 }
@@ -37,30 +37,31 @@ export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
 /**
  * Prints the result in one line, then details, then suggested commands.
  */
-export function showSummary(output: Output, summary: Summary): void {
+export function printIngestSummary(output: Output, summary: IngestSummary): void {
   const { base, tally } = summary
   if (output.json) {
-    output.value(summaryObject(summary))
+    output.value(ingestSummaryJson(summary))
     return
   }
   if (output.interactive)
-    for (const line of wrapLine(headline(output, summary), output.width, 4)) output.result(line)
+    for (const line of wrapLine(summaryLine(output, summary), output.width, 4)) output.result(line)
   else if (tally.queued.length > 0) for (const { job } of tally.queued) output.result(job.jobId)
-  else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
+  else for (const [name, value] of countsByOutcome(tally, true)) output.result(`${name}\t${value}`)
   for (const line of detailLines(output, tally)) output.warn(line)
-  if (summary.left) output.warn(`  ${unreached(summary.left.count)}; run the command again to continue`)
-  else if (tally.queued.length > 0) output.next('wb jobs list')
-  else if (tally.done > tally.failed) output.next(`wb kb search ${base.name} "…"`)
+  if (summary.remaining)
+    output.warn(`  ${describeRemaining(summary.remaining.count)}; run the command again to continue`)
+  else if (tally.queued.length > 0) output.suggest('wb jobs list')
+  else if (tally.done > tally.failed) output.suggest(`wb kb search ${base.name} "…"`)
 }
 
-function headline({ style }: Output, { tally, elapsedMs }: Summary): string {
-  const parts = counts(tally, false).map(([name, value]) => `${count(value)} ${name}`)
+function summaryLine({ style }: Output, { tally, elapsedMs }: IngestSummary): string {
+  const parts = countsByOutcome(tally, false).map(([name, value]) => `${formatCount(value)} ${name}`)
   const mark = tally.failed > 0 && tally.done === tally.failed ? style.bad('✗') : style.good('✓')
-  const said = parts.length > 0 ? parts.join('   ') : 'nothing to ingest'
-  return `  ${mark} ${said}   in ${seconds(elapsedMs)}`
+  const text = parts.length > 0 ? parts.join('   ') : 'nothing to ingest'
+  return `  ${mark} ${text}   in ${formatElapsed(elapsedMs)}`
 }
 
-function counts(tally: Tally, zeros: boolean): [string, number][] {
+function countsByOutcome(tally: Tally, zeros: boolean): [string, number][] {
   const all: [string, number][] = [
     ...(tally.queued.length > 0 ? [['queued', tally.queued.length] satisfies [string, number]] : []),
     ['added', tally.added],
@@ -81,35 +82,35 @@ function singular(name: string, value: number): string {
 
 /** Yields lines for failures, duplicates and skipped files. */
 export function* detailLines({ errorStyle }: Output, tally: Tally): Generator<string> {
-  for (const { path, code, message } of tally.failures.slice(0, shownMax))
+  for (const { path, code, message } of tally.failures.slice(0, listedLinesMax))
     yield `  ${errorStyle.bad('✗')} ${plainLine(path)}   ${plainLine(message)} ${errorStyle.dim(`(${code})`)}`
-  yield* rest(tally.failed)
-  for (const { path, sameAs } of tally.sameText.slice(0, shownMax))
+  yield* moreLine(tally.failed)
+  for (const { path, sameAs } of tally.sameText.slice(0, listedLinesMax))
     yield `  = ${plainLine(path)}   same text as ${plainLine(sameAs)}`
-  yield* rest(tally.duplicates)
+  yield* moreLine(tally.duplicates)
   for (const line of skippedLines(tally)) yield errorStyle.dim(`  – ${line}`)
 }
 
-function* rest(all: number): Generator<string> {
-  if (all > shownMax) yield `    and ${count(all - shownMax)} more; --json lists them`
+function* moreLine(all: number): Generator<string> {
+  if (all > listedLinesMax) yield `    and ${formatCount(all - listedLinesMax)} more; --json lists them`
 }
 
 /** Names skipped files by kind, the most frequent kind first. */
 function skippedLines({ skippedAs }: Tally): string[] {
   const sorted = [...skippedAs].sort((a, b) => b[1].count - a[1].count)
-  return sorted.map(([as, { count: number, reason, paths }]) => {
-    const kind = number === 1 ? as.replace(/\b(file|link|line)s\b/, '$1') : as
-    const more = number > paths.length ? ` and ${count(number - paths.length)} more` : ''
-    return `skipped ${count(number)} ${plainLine(kind)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
+  return sorted.map(([as, { count, reason, paths }]) => {
+    const kind = count === 1 ? as.replace(/\b(file|link|line)s\b/, '$1') : as
+    const more = count > paths.length ? ` and ${formatCount(count - paths.length)} more` : ''
+    return `skipped ${formatCount(count)} ${plainLine(kind)}: ${paths.map(plainLine).join(', ')}${more} (${reason})`
   })
 }
 
-function unreached(left: number | undefined): string {
-  return left === undefined ? 'the rest was not confirmed' : `${count(left)} not confirmed`
+function describeRemaining(left: number | undefined): string {
+  return left === undefined ? 'the rest was not confirmed' : `${formatCount(left)} not confirmed`
 }
 
 /** Formats a duration. */
-export function seconds(elapsedMs: number): string {
+export function formatElapsed(elapsedMs: number): string {
   if (elapsedMs < 60_000) return `${(elapsedMs / 1_000).toFixed(1)} s`
   return `${Math.floor(elapsedMs / 60_000)} min ${Math.round((elapsedMs % 60_000) / 1_000)} s`
 }

@@ -1,14 +1,14 @@
 import type { Job } from '../../contract/jobs.ts'
-import type { Problem, Skipped } from './found.ts'
-import type { Outcome } from './send.ts'
+import type { IngestOutcome } from './ingest-batch.ts'
+import type { Problem, Skipped } from './ingest-item.ts'
 
 /** Maximum number of entries to list by name. Further entries are only counted. */
-export const listedMax = 10_000
+export const listedByNameMax = 10_000
 /** Maximum number of skipped files of a kind to name. */
 export const skippedNamesMax = 3
 
 /** A text queued as a job, and how to count it if the job succeeds. */
-export interface Queued {
+export interface QueuedText {
   readonly path: string
   readonly as: 'added' | 'replaced'
   readonly job: Job
@@ -30,7 +30,7 @@ export class Tally {
   duplicates = 0
   failed = 0
   skipped = 0
-  readonly queued: Queued[] = []
+  readonly queued: QueuedText[] = []
   readonly failures: Problem[] = []
   readonly sameText: { path: string; sameAs: string }[] = []
   /** Skipped files by kind. */
@@ -45,12 +45,12 @@ export class Tally {
     return this.added + this.replaced + this.unchanged + this.duplicates + this.failed
   }
 
-  fail(problem: Problem): void {
+  countFailure(problem: Problem): void {
     this.failed++
-    if (this.failures.length < listedMax) this.failures.push(problem)
+    if (this.failures.length < listedByNameMax) this.failures.push(problem)
   }
 
-  skip({ as, path, reason }: Skipped): void {
+  countSkipped({ as, path, reason }: Skipped): void {
     this.skipped++
     const kind = this.skippedAs.get(as) ?? { count: 0, reason, paths: [] }
     kind.count++
@@ -59,18 +59,18 @@ export class Tally {
   }
 
   /** Counts the result of the job that was queued first. */
-  end({ status, errorMessage }: Job): void {
+  countEndedJob({ status, errorMessage }: Job): void {
     const { path, as } = this.queued.shift()!
     if (status === 'failed')
-      this.fail({ path, code: 'job_failed', message: errorMessage ?? 'the job failed' })
+      this.countFailure({ path, code: 'job_failed', message: errorMessage ?? 'the job failed' })
     else this[as]++
   }
 
-  take(path: string, outcome: Outcome): void {
-    if (outcome.result === 'failed') this.fail({ path, code: outcome.code, message: outcome.message })
+  count(path: string, outcome: IngestOutcome): void {
+    if (outcome.result === 'failed') this.countFailure({ path, code: outcome.code, message: outcome.message })
     else if (outcome.result === 'duplicate') {
       this.duplicates++
-      if (this.sameText.length < listedMax) this.sameText.push({ path, sameAs: outcome.sameAs })
+      if (this.sameText.length < listedByNameMax) this.sameText.push({ path, sameAs: outcome.sameAs })
     } else if (outcome.result === 'queued') this.queued.push({ path, as: outcome.as, job: outcome.job })
     else this[outcome.result]++
   }

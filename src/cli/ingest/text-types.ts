@@ -31,13 +31,13 @@ export function extensionOf(name: string): string {
 }
 
 /** Returns false if the extension is not that of a text file. Without an extension, returns true. */
-export function mayBeText(name: string): boolean {
+export function isMaybeText(name: string): boolean {
   const extension = extensionOf(name)
   return extension === '' || textExtensions.has(extension)
 }
 
 /** True for a file with one document per line. */
-export function holdsLines(name: string): boolean {
+export function isJsonLines(name: string): boolean {
   return extensionOf(name) === 'jsonl'
 }
 

@@ -2,11 +2,11 @@ import { pause } from '../../base/pause.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 
-const waitFirstMs = 500
-const waitMaxMs = 30_000
+const retryFirstMs = 500
+const retryMaxMs = 30_000
 
 /** An event with an ID at which a stream can resume. */
-interface Numbered {
+interface IdentifiedEvent {
   readonly id: string
 }
 
@@ -27,14 +27,14 @@ export interface FollowOptions<E> {
 
 /**
  * Yields events, and reconnects after the last event when the connection is lost. The delay doubles until an
- * event arrives, up to {@link waitMaxMs}.
+ * event arrives, up to {@link retryMaxMs}.
  *
  * @throws WbError  when the runtime refuses with an error that is not temporary
  */
-export async function* followEvents<E extends Numbered>(following: FollowOptions<E>): AsyncGenerator<E> {
-  const { open, onLost, onReconnected, signal, pause: rest = pause } = following
-  let { after } = following
-  let waitMs = waitFirstMs
+export async function* followEvents<E extends IdentifiedEvent>(options: FollowOptions<E>): AsyncGenerator<E> {
+  const { open, onLost, onReconnected, signal, pause: rest = pause } = options
+  let { after } = options
+  let waitMs = retryFirstMs
   let isLost = false
   while (!signal.aborted) {
     try {
@@ -42,7 +42,7 @@ export async function* followEvents<E extends Numbered>(following: FollowOptions
         after = event.id
         if (isLost) onReconnected()
         isLost = false
-        waitMs = waitFirstMs
+        waitMs = retryFirstMs
         yield event
       }
     } catch (error) {
@@ -52,7 +52,7 @@ export async function* followEvents<E extends Numbered>(following: FollowOptions
     onLost(waitMs)
     isLost = true
     await rest(waitMs, signal)
-    waitMs = Math.min(2 * waitMs, waitMaxMs)
+    waitMs = Math.min(2 * waitMs, retryMaxMs)
   }
 }
 

@@ -24,35 +24,35 @@ export async function lookUpJobNames(
   all: readonly Job[],
 ): Promise<{ of(job: Job): JobNames }> {
   const first = all[0]
-  if (!first) return { of: placeOf(new Map(), new Map()) }
-  return { of: placeOf(await baseNames(client, first), await documentNames(client, all)) }
+  if (!first) return { of: namesOf(new Map(), new Map()) }
+  return { of: namesOf(await lookUpBaseNamesOfJob(client, first), await lookUpDocumentNames(client, all)) }
 }
 
-function placeOf(bases: ReadonlyMap<string, string>, files: ReadonlyMap<string, string>) {
+function namesOf(bases: ReadonlyMap<string, string>, files: ReadonlyMap<string, string>) {
   return ({ documentId, knowledgeBaseId }: Job): JobNames => ({
     document: documentId && (files.get(documentId) ?? documentId),
     base: knowledgeBaseId && (bases.get(knowledgeBaseId) ?? knowledgeBaseId),
   })
 }
 
-async function baseNames(client: Client, { workspaceId }: Job): Promise<Map<string, string>> {
+async function lookUpBaseNamesOfJob(client: Client, { workspaceId }: Job): Promise<Map<string, string>> {
   const request = { params: { workspaceId } }
   const { items } = await client.call(kb.list, request)
   return new Map(items.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
 }
 
-async function documentNames(client: Client, all: readonly Job[]): Promise<Map<string, string>> {
+async function lookUpDocumentNames(client: Client, all: readonly Job[]): Promise<Map<string, string>> {
   const names = new Map<string, string>()
   const wanted = new Map(all.flatMap(job => (job.documentId ? [[job.documentId, job] as const] : [])))
   for (const [documentId, job] of [...wanted].slice(0, documentsMax)) {
-    const name = await fileName(client, job)
+    const name = await lookUpFileName(client, job)
     if (name) names.set(documentId, name)
   }
   return names
 }
 
 /** Returns undefined if the document was deleted. */
-async function fileName(
+async function lookUpFileName(
   client: Client,
   { workspaceId, knowledgeBaseId, documentId }: Job,
 ): Promise<string | undefined> {

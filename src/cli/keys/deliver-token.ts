@@ -23,8 +23,8 @@ export async function deliverToken(target: TokenTarget, output: Output, minted: 
   const { plaintext, ...rest } = minted
   const { keyId, label } = minted.key
   try {
-    await target.put(
-      output.json && target.kind === 'stdout' ? output.texts(minted).join('\n') : plainLine(plaintext),
+    await target.write(
+      output.json && target.kind === 'stdout' ? output.jsonTexts(minted).join('\n') : plainLine(plaintext),
     )
   } catch (error) {
     throw new CommandFailed(
@@ -60,7 +60,7 @@ export function tokenNotes(
     ...(mayNot.length > 0 ? [`    may not  ${mayNot.join('; ')}`] : []),
     `    works    ${formatLifetime(expiresAt, about.nowMs)}`,
     `    use      ${runtime}WB_API_KEY=${token} wb kb list`,
-    ...unlooked(about.ways),
+    ...keysNotAcceptedNote(about.ways),
   ]
 }
 
@@ -68,7 +68,7 @@ export function tokenNotes(
  * Returns a warning if the runtime does not check API keys. Runtimes that do not report it are assumed to
  * check them.
  */
-function unlooked(ways: RuntimeAuthMethods | undefined): string[] {
+function keysNotAcceptedNote(ways: RuntimeAuthMethods | undefined): string[] {
   if (!ways || ways.modes.apiKey) return []
   return [
     ways.isServer

@@ -1,7 +1,7 @@
 import { grantsScope, type Scope } from '../../contract/scopes.ts'
 
 /** Permissions of each scope, worded to follow "may". */
-const grants: Readonly<Record<Scope, string>> = {
+const permissionOfScope: Readonly<Record<Scope, string>> = {
   read: 'read everything',
   'read:content': 'search and read documents',
   'read:chat': 'read conversations',
@@ -19,13 +19,13 @@ const grants: Readonly<Record<Scope, string>> = {
 }
 
 /** Permissions that a key without any scope of a tier lacks, worded to follow "may not". */
-const withheld = {
+const missingPermissionOfTier = {
   write: 'change anything',
   manage: 'manage keys or access, or delete the workspace',
 } as const
 
-const writing: readonly Scope[] = ['write:ingest', 'write:kb', 'write:services', 'write:agents']
-const managing: readonly Scope[] = ['manage:keys', 'manage:access', 'manage:workspace']
+const writeScopes: readonly Scope[] = ['write:ingest', 'write:kb', 'write:services', 'write:agents']
+const manageScopes: readonly Scope[] = ['manage:keys', 'manage:access', 'manage:workspace']
 
 /** Permissions that a key has and lacks, in the order of the scopes. */
 export interface ScopeDescription {
@@ -40,40 +40,40 @@ export interface ScopeDescription {
  * @see docs/requirements.md#scopes, docs/requirements.md#privileges
  */
 export function describeScopes(scopes: readonly Scope[]): ScopeDescription {
-  const has: Has = scope => grantsScope(scopes, scope)
+  const has: HasScope = scope => grantsScope(scopes, scope)
   const audits = has('read:audit') || has('manage:access')
   const tools = has('tools:invoke') || has('write')
   const may = [
-    ...(has('read') ? [grants.read] : readsAnyway(has)),
-    ...(audits && !has('read') ? [grants['read:audit']] : []),
-    ...tier('write', writing, has),
-    ...tier('manage', managing, has),
-    ...(tools ? [grants['tools:invoke']] : []),
+    ...(has('read') ? [permissionOfScope.read] : describeReading(has)),
+    ...(audits && !has('read') ? [permissionOfScope['read:audit']] : []),
+    ...describeGranted('write', writeScopes, has),
+    ...describeGranted('manage', manageScopes, has),
+    ...(tools ? [permissionOfScope['tools:invoke']] : []),
   ]
   const mayNot = [
-    ...(audits ? [] : [grants['read:audit']]),
-    ...untold('write', writing, has),
-    ...untold('manage', managing, has),
-    ...(tools ? [] : [grants['tools:invoke']]),
+    ...(audits ? [] : [permissionOfScope['read:audit']]),
+    ...describeMissing('write', writeScopes, has),
+    ...describeMissing('manage', manageScopes, has),
+    ...(tools ? [] : [permissionOfScope['tools:invoke']]),
   ]
   return { may, mayNot }
 }
 
-type Has = (scope: Scope) => boolean
+type HasScope = (scope: Scope) => boolean
 
 /** Reading over HTTP needs no scope; reading through tools does. */
-function readsAnyway(has: Has): string[] {
-  const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => grants[scope])
+function describeReading(has: HasScope): string[] {
+  const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => permissionOfScope[scope])
   return [...named, 'read the content of the workspace over HTTP, like every key']
 }
 
 /** Describes a tier: as a whole if the key holds the coarse scope, else by its fine scopes. */
-function tier(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
-  return has(whole) ? [grants[whole]] : parts.filter(has).map(scope => grants[scope])
+function describeGranted(whole: 'write' | 'manage', parts: readonly Scope[], has: HasScope): string[] {
+  return has(whole) ? [permissionOfScope[whole]] : parts.filter(has).map(scope => permissionOfScope[scope])
 }
 
-function untold(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
+function describeMissing(whole: 'write' | 'manage', parts: readonly Scope[], has: HasScope): string[] {
   if (has(whole)) return []
-  if (!parts.some(has)) return [withheld[whole]]
-  return parts.filter(scope => !has(scope)).map(scope => grants[scope])
+  if (!parts.some(has)) return [missingPermissionOfTier[whole]]
+  return parts.filter(scope => !has(scope)).map(scope => permissionOfScope[scope])
 }

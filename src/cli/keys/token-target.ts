@@ -15,7 +15,7 @@ import { randomNameHex } from '../../base/id.ts'
 import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { clipboard } from '../terminal/clipboard.ts'
+import { findClipboardProgram } from '../terminal/clipboard.ts'
 
 /**
  * Target for a token that is shown only once. It is checked before the token is created, so the token is not
@@ -26,7 +26,7 @@ export interface TokenTarget {
   /** Description of the target: "on stdout", or the path of a file. */
   readonly place: string
   /** @throws Error  when the token could not be written; the message does not contain the token */
-  put(text: string): Promise<void>
+  write(text: string): Promise<void>
 }
 
 export interface TargetFlags {
@@ -55,25 +55,25 @@ function stdoutTarget(io: Io): TokenTarget {
     place: 'on stdout',
     // Written synchronously, because an error of a Node.js stream would arrive too late to report which key
     // is lost.
-    put: async text => io.writeNow(`${text}\n`),
+    write: async text => io.writeNow(`${text}\n`),
   }
 }
 
 /** Writes a temporary file in the same folder, then moves it to the path in one step. */
 function fileTarget(path: string, force: boolean): TokenTarget {
-  refuseOccupied(path, force)
-  refuseUnwritable(path)
+  requireFreePath(path, force)
+  requireWritableFolder(path)
   return {
     kind: 'file',
     place: path,
-    async put(text) {
+    async write(text) {
       const draft = `${path}.${randomNameHex(6)}`
       const fd = openSync(draft, 'wx', 0o600)
       try {
         writeFileSync(fd, `${text}\n`)
         fsyncSync(fd)
         if (force) renameSync(draft, path)
-        else moveToFree(draft, path)
+        else moveWithoutReplacing(draft, path)
       } finally {
         closeSync(fd)
         rmSync(draft, { force: true })
@@ -83,17 +83,17 @@ function fileTarget(path: string, force: boolean): TokenTarget {
 }
 
 /** @throws UsageError  when the path exists and must not be replaced */
-function refuseOccupied(path: string, force: boolean): void {
-  const there = lstatSync(path, { throwIfNoEntry: false })
-  if (!there) return
-  if (there.isSymbolicLink())
+function requireFreePath(path: string, force: boolean): void {
+  const existing = lstatSync(path, { throwIfNoEntry: false })
+  if (!existing) return
+  if (existing.isSymbolicLink())
     throw new UsageError(`"${path}" is a symbolic link; tokens are not written through links`)
-  if (!there.isFile()) throw new UsageError(`"${path}" is not a file`)
+  if (!existing.isFile()) throw new UsageError(`"${path}" is not a file`)
   if (!force) throw new UsageError(`"${path}" already exists`, ['add --force to replace it'])
 }
 
 /** @throws UsageError  when the folder is missing, or not writable for this user */
-function refuseUnwritable(path: string): void {
+function requireWritableFolder(path: string): void {
   const folder = dirname(path)
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)
@@ -105,7 +105,7 @@ function refuseUnwritable(path: string): void {
 }
 
 /** Moves a file to a path without replacing a file that was created there in the meantime. */
-function moveToFree(draft: string, path: string): void {
+function moveWithoutReplacing(draft: string, path: string): void {
   try {
     linkSync(draft, path)
   } catch (error) {
@@ -116,12 +116,12 @@ function moveToFree(draft: string, path: string): void {
 }
 
 function clipboardTarget(io: Io): TokenTarget {
-  const put = clipboard(io)
-  if (!put)
+  const write = findClipboardProgram(io)
+  if (!write)
     throw new UsageError('no clipboard program found (wl-copy, xclip, xsel, pbcopy, clip.exe)', [
       '--write FILE    writes the token to a file that only you can read',
     ])
-  return { kind: 'clipboard', place: 'in the clipboard', put }
+  return { kind: 'clipboard', place: 'in the clipboard', write }
 }
 
 /** Returns the system error code of an error, else its message. */

@@ -1,24 +1,24 @@
 import { parseJson } from '../../base/parse-json.ts'
 import type { RawCall } from '../../client/client.ts'
-import { eventsOf } from '../../client/events.ts'
-import { errorFromResponse } from '../../client/failure.ts'
+import { errorFromResponse } from '../../client/error-from-response.ts'
 import type { Incoming } from '../../client/fetch.ts'
+import { readEvents } from '../../client/read-events.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Allowance, requiredAllowance } from './allowances.ts'
-import { headersOf } from './headers.ts'
+import { requestHeaders } from './headers.ts'
 import {
-  codes,
   fieldsOf,
   type RpcId,
   type RpcMessage,
   type RpcRequest,
   rejectedToolCall,
+  rpcErrorCodes,
   rpcErrorResponse,
 } from './message.ts'
 import { attemptsMax, errorToReport, IncompleteResponse, pauseMs } from './retry.ts'
 
-export interface BridgeParts {
+export interface BridgeOptions {
   /** Path of the workspace's MCP route. */
   readonly path: string
   /** Sends a request to the runtime. Each call looks for the current runtime. */
@@ -43,26 +43,27 @@ const callsMax = 64
  * @see docs/security.md#rule-9
  */
 export class McpBridge {
-  readonly #parts: BridgeParts
+  readonly #options: BridgeOptions
   readonly #calls = new Map<RpcId, AbortController>()
   readonly #running = new Set<Promise<void>>()
 
-  constructor(parts: BridgeParts) {
-    this.#parts = parts
+  constructor(options: BridgeOptions) {
+    this.#options = options
   }
 
   /** Handles one line from the client. */
-  take(line: string): void {
+  handleLine(line: string): void {
     if (line.trim() === '') return
-    const sent = parseJson(line)
-    const message = fieldsOf(sent) as RpcMessage
-    if (sent === undefined) this.#parts.write(rpcErrorResponse(null, codes.notJson, 'the line is not JSON'))
-    else if (typeof message.method !== 'string') this.#refuse(sent)
-    else if (message.id === undefined) this.#notified(message)
-    else this.#run(message as RpcRequest)
+    const value = parseJson(line)
+    const message = fieldsOf(value) as RpcMessage
+    if (value === undefined)
+      this.#options.write(rpcErrorResponse(null, rpcErrorCodes.notJson, 'the line is not JSON'))
+    else if (typeof message.method !== 'string') this.#rejectNonRequest(value)
+    else if (message.id === undefined) this.#handleNotification(message)
+    else this.#start(message as RpcRequest)
   }
 
-  #run(message: RpcRequest): void {
+  #start(message: RpcRequest): void {
     const running = this.#answer(message).finally(() => {
       this.#running.delete(running)
     })
@@ -70,76 +71,90 @@ export class McpBridge {
   }
 
   /** Resolves when all requests are answered. */
-  async settled(): Promise<void> {
+  async waitForRequests(): Promise<void> {
     while (this.#running.size > 0) await Promise.all(this.#running)
   }
 
-  /** Ignores responses of the client, as the bridge sends no requests. Rejects anything else. */
-  #refuse(sent: unknown): void {
+  /** Rejects a message that is not a request. Responses are ignored, because the bridge sends no requests. */
+  #rejectNonRequest(sent: unknown): void {
     const { result, error } = fieldsOf(sent)
     if (result !== undefined || error !== undefined) return
-    this.#parts.write(
-      rpcErrorResponse(null, codes.notARequest, 'a line must contain one JSON-RPC request, not a batch'),
+    this.#options.write(
+      rpcErrorResponse(
+        null,
+        rpcErrorCodes.notARequest,
+        'a line must contain one JSON-RPC request, not a batch',
+      ),
     )
   }
 
-  /** Handles cancellation here, because requests to the runtime are independent of each other. */
-  #notified({ method, params }: RpcMessage): void {
+  /** Cancels a call. The notification is not forwarded, because requests to the runtime are independent of each other. */
+  #handleNotification({ method, params }: RpcMessage): void {
     if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as RpcId)?.abort()
   }
 
   async #answer(message: RpcRequest): Promise<void> {
     const { id } = message
-    const refusal = this.#refusal(message)
+    const refusal = this.#findRefusal(message)
     if (refusal) {
-      this.#parts.write(refusal)
+      this.#options.write(refusal)
       return
     }
     const call = new AbortController()
     this.#calls.set(id, call)
-    const signal = AbortSignal.any([call.signal, this.#parts.signal])
+    const signal = AbortSignal.any([call.signal, this.#options.signal])
     try {
       await this.#forward(message, signal)
     } catch (error) {
-      if (!signal.aborted) this.#parts.write(failureTold(id, error))
+      if (!signal.aborted) this.#options.write(errorToResponse(id, error))
     } finally {
       this.#calls.delete(id)
     }
   }
 
-  #refusal(request: RpcRequest): object | undefined {
+  #findRefusal(request: RpcRequest): object | undefined {
     const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
-      return rpcErrorResponse(null, codes.notARequest, 'the id must be a string or a number')
+      return rpcErrorResponse(null, rpcErrorCodes.notARequest, 'the id must be a string or a number')
     if (this.#calls.has(id))
-      return rpcErrorResponse(id, codes.notARequest, 'a request with this id is in progress')
+      return rpcErrorResponse(id, rpcErrorCodes.notARequest, 'a request with this id is in progress')
     if (this.#calls.size >= callsMax)
-      return rpcErrorResponse(id, codes.failed, `${callsMax} requests are in progress; wait for one to end`)
+      return rpcErrorResponse(
+        id,
+        rpcErrorCodes.failed,
+        `${callsMax} requests are in progress; wait for one to end`,
+      )
     if (method !== 'tools/call') return undefined
     const name = params?.name
     if (typeof name !== 'string')
-      return rpcErrorResponse(id, codes.invalidParams, 'the name of a tool must be a string')
+      return rpcErrorResponse(id, rpcErrorCodes.invalidParams, 'the name of a tool must be a string')
     const required = requiredAllowance(name)
     if (required === undefined)
-      return rejectedToolCall(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
-    if (required === null || this.#parts.allowed.has(required)) return undefined
+      return rejectedToolCall(request, `MCP error ${rpcErrorCodes.invalidParams}: Tool ${name} not found`)
+    if (required === null || this.#options.allowed.has(required)) return undefined
     return rejectedToolCall(request, {
       outcome: 'denied',
       code: 'scope_required',
       required,
-      subjectScopes: [...this.#parts.allowed],
+      subjectScopes: [...this.#options.allowed],
       message: `this client may not call ${name}: wb mcp serve runs without --allow ${required}`,
     })
   }
 
-  /** @throws the error that `fatal` returns, or the last failure */
+  /** @throws the error that {@link errorToReport} returns, or the error of the last attempt */
   async #forward(request: RpcRequest, signal: AbortSignal): Promise<void> {
-    const { path, raw, pause } = this.#parts
+    const { path, raw, pause } = this.#options
     // Serialized again, so that the runtime reads the same tool name that was checked here.
-    const call = { method: 'POST', path, headers: headersOf(request), body: JSON.stringify(request), signal }
+    const call = {
+      method: 'POST',
+      path,
+      headers: requestHeaders(request),
+      body: JSON.stringify(request),
+      signal,
+    }
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#pass(request, await raw(call), signal)
+        return await this.#relay(request, await raw(call), signal)
       } catch (error) {
         const reported = errorToReport(error, request)
         if (reported !== undefined) throw reported
@@ -150,35 +165,35 @@ export class McpBridge {
     }
   }
 
-  /** Forwards the messages of a response to the client. @throws BrokenOff  when the result is missing */
-  async #pass(request: RpcRequest, answer: Incoming, signal: AbortSignal): Promise<void> {
+  /** Forwards the messages of a response to the client. @throws IncompleteResponse  when the result is missing */
+  async #relay(request: RpcRequest, answer: Incoming, signal: AbortSignal): Promise<void> {
     let isAnswered = false
-    for await (const message of messagesIn(answer, signal)) {
+    for await (const message of readMessages(answer, signal)) {
       if (signal.aborted) return
       isAnswered ||= 'result' in message || 'error' in message
-      this.#parts.write(request.method === 'tools/list' ? this.#filtered(message) : message)
+      this.#options.write(request.method === 'tools/list' ? this.#withoutForbiddenTools(message) : message)
     }
     if (!isAnswered && !signal.aborted) throw new IncompleteResponse()
   }
 
-  #filtered(told: object): object {
-    const { result } = fieldsOf(told)
+  #withoutForbiddenTools(message: object): object {
+    const { result } = fieldsOf(message)
     const { tools } = fieldsOf(result)
-    if (!Array.isArray(tools)) return told
+    if (!Array.isArray(tools)) return message
     const offered = tools.filter(tool => this.#isOffered(fieldsOf(tool).name))
-    return { ...told, result: { ...fieldsOf(result), tools: offered } }
+    return { ...message, result: { ...fieldsOf(result), tools: offered } }
   }
 
   #isOffered(tool: unknown): boolean {
     const required = typeof tool === 'string' ? requiredAllowance(tool) : undefined
-    return required === null || (required !== undefined && this.#parts.allowed.has(required))
+    return required === null || (required !== undefined && this.#options.allowed.has(required))
   }
 }
 
 /** Yields the JSON-RPC messages of a response. @throws WbError, Unreachable  when the response is an error */
-async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerator<object> {
+async function* readMessages(answer: Incoming, signal: AbortSignal): AsyncGenerator<object> {
   if (answer.headers.get('content-type')?.startsWith('text/event-stream') && answer.body) {
-    for await (const { data } of eventsOf(answer.body, signal)) yield data
+    for await (const { data } of readEvents(answer.body, signal)) yield data
     return
   }
   const text = await answer.text()
@@ -188,16 +203,16 @@ async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerato
     throw await errorFromResponse({ ...answer, headers: answer.headers, text: async () => text })
 }
 
-function failureTold(id: RpcId, error: unknown): object {
+function errorToResponse(id: RpcId, error: unknown): object {
   if (error instanceof Unreachable)
-    return rpcErrorResponse(id, codes.failed, error.message, { hint: error.hint })
+    return rpcErrorResponse(id, rpcErrorCodes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
     const isKnown = error instanceof Error && 'hint' in error
-    return rpcErrorResponse(id, codes.failed, isKnown ? error.message : 'the request failed')
+    return rpcErrorResponse(id, rpcErrorCodes.failed, isKnown ? error.message : 'the request failed')
   }
   const { code, message, hint, facts } = error
   const { requestId } = facts
-  return rpcErrorResponse(id, codes.failed, message, {
+  return rpcErrorResponse(id, rpcErrorCodes.failed, message, {
     code,
     ...(hint && { hint }),
     ...(requestId && { requestId }),

@@ -60,7 +60,7 @@ const clients = {
   'claude-desktop': {
     title: 'Claude Desktop',
     field: 'mcpServers',
-    path: home => join(applicationData(home), 'Claude', 'claude_desktop_config.json'),
+    path: home => join(applicationDataFolder(home), 'Claude', 'claude_desktop_config.json'),
   },
   cursor: {
     title: 'Cursor',
@@ -71,7 +71,7 @@ const clients = {
   vscode: {
     title: 'VS Code',
     field: 'servers',
-    path: home => join(applicationData(home), 'Code', 'User', 'mcp.json'),
+    path: home => join(applicationDataFolder(home), 'Code', 'User', 'mcp.json'),
     keyReference: placeholder(`input:${keyInput.id}`),
   },
 } as const satisfies Record<string, McpClient>
@@ -80,7 +80,7 @@ export type ClientName = keyof typeof clients
 export const clientNames = Object.keys(clients) as ClientName[]
 
 /** Returns the folder for application settings on this platform. */
-function applicationData(home: string): string {
+function applicationDataFolder(home: string): string {
   if (hostFacts.platform === 'win32') return join(home, 'AppData', 'Roaming')
   if (hostFacts.platform === 'darwin') return join(home, 'Library', 'Application Support')
   return join(home, '.config')
@@ -97,16 +97,16 @@ export function keyReferenceOf(client: ClientName | undefined): string | undefin
 }
 
 /** Returns the configuration for a client. For an unknown client, uses the most common format. */
-export function configuration(
+export function clientConfiguration(
   client: ClientName | undefined,
   servers: Readonly<Record<string, ServerEntry>>,
 ): ClientConfiguration {
   const field = client ? clients[client].field : 'mcpServers'
   if (field === 'mcpServers') return { [field]: servers }
   const typed = Object.entries(servers).map(([name, entry]) => [name, { type: 'stdio', ...entry }])
-  const asks = Object.values(servers).some(({ env }) => env?.WB_API_KEY === clients.vscode.keyReference)
+  const needsInput = Object.values(servers).some(({ env }) => env?.WB_API_KEY === clients.vscode.keyReference)
   return {
-    ...(asks && { inputs: [keyInput] }),
+    ...(needsInput && { inputs: [keyInput] }),
     [field]: Object.fromEntries(typed) as Record<string, ServerEntry>,
   }
 }
@@ -145,7 +145,7 @@ export interface ConfigurationChange {
   readonly title: string
   readonly path: string
   /** Description of the change, with the names of the servers that it replaces. */
-  readonly act: string
+  readonly description: string
   /** True if the file already contains the change. */
   readonly isDone: boolean
   write(): void
@@ -160,9 +160,9 @@ export function planChange(
   environment: Environment,
 ): ConfigurationChange {
   const { title, field, path: place } = clients[client]
-  const { path, content } = contentOf(place(homeFolder(environment)), title)
+  const { path, content } = readConfiguration(place(homeFolder(environment)), title)
   const before = fieldsOf(content[field])
-  const { inputs = [], [field]: entries } = configuration(client, servers)
+  const { inputs = [], [field]: entries } = clientConfiguration(client, servers)
   const wanted = fieldsOf(entries)
   const others = Object.keys(wanted).filter(
     name => name in before && JSON.stringify(before[name]) !== JSON.stringify(wanted[name]),
@@ -177,14 +177,14 @@ export function planChange(
   return {
     title,
     path,
-    act: `change ${path}${others.length > 0 ? `, replacing the entry ${others.join(', ')}` : ''}`,
+    description: `change ${path}${others.length > 0 ? `, replacing the entry ${others.join(', ')}` : ''}`,
     isDone: missing.length === 0 && others.length === 0 && Object.keys(wanted).every(name => name in before),
     write: () => writePrivateFile(path, `${JSON.stringify(after, null, 2)}\n`),
   }
 }
 
 /** Reads the target of a symbolic link, so that the target is written instead of the link. */
-function contentOf(place: string, title: string): { path: string; content: Record<string, unknown> } {
+function readConfiguration(place: string, title: string): { path: string; content: Record<string, unknown> } {
   let path: string
   try {
     path = realpathSync(place)

@@ -13,7 +13,7 @@ import { type ClientName, clientTitle, keyReferenceOf } from './clients.ts'
  */
 export type KeyNeed = 'none' | 'login' | 'key' | 'sign-in'
 
-interface KeyChoice {
+interface EntryKeyOptions {
   readonly client: ClientName | undefined
   /** Undefined if the runtime refused this command because it has no key. */
   readonly workspaceId: string | undefined
@@ -22,7 +22,7 @@ interface KeyChoice {
 }
 
 /** Variables that give an entry its key, and the prompts that they need. */
-interface GivenKey {
+interface EntryKey {
   readonly need: KeyNeed
   readonly env: Readonly<Record<string, string>> | undefined
 }
@@ -35,20 +35,20 @@ interface GivenKey {
  */
 export async function resolveEntryKey(
   session: Session,
-  { client, workspaceId, isWritten }: KeyChoice,
-): Promise<GivenKey> {
+  { client, workspaceId, isWritten }: EntryKeyOptions,
+): Promise<EntryKey> {
   const { apiKey } = session.profile
   if (isWritten && apiKey !== undefined) return { need: 'none', env: { WB_API_KEY: apiKey } }
   if (isWritten)
     throw new UsageError('--include-key writes the value of WB_API_KEY, which is not set', [
       'WB_API_KEY=KEY wb mcp install --include-key',
     ])
-  const need = await keyNeed(session, workspaceId)
+  const need = await determineKeyNeed(session, workspaceId)
   const reference = need === 'key' ? keyReferenceOf(client) : undefined
   return { need, env: reference === undefined ? undefined : { WB_API_KEY: reference } }
 }
 
-async function keyNeed(session: Session, workspaceId: string | undefined): Promise<KeyNeed> {
+async function determineKeyNeed(session: Session, workspaceId: string | undefined): Promise<KeyNeed> {
   const ways = await session.authMethods()
   if (!ways || requiresNoCredential(ways)) return 'none'
   const { used, others } = session.credential
@@ -74,10 +74,10 @@ export function keyLines(need: KeyNeed, client: ClientName | undefined, profile:
   if (need === 'login') return ['  the runtime requires a key; wb mcp serve uses your login on this machine']
   if (need === 'sign-in')
     return ['  the runtime requires sign-in; sign in once on this machine:', `    ${loginCommand(profile)}`]
-  return [...howPassed(client), ...alternatives(client, profile)]
+  return [...keyInstructions(client), ...alternativeInstructions(client, profile)]
 }
 
-function howPassed(client: ClientName | undefined): string[] {
+function keyInstructions(client: ClientName | undefined): string[] {
   if (client === 'vscode')
     return ['  the runtime requires a key; VS Code asks for it once and stores it encrypted']
   if (client === 'cursor')
@@ -90,7 +90,7 @@ function howPassed(client: ClientName | undefined): string[] {
   ]
 }
 
-function alternatives(client: ClientName | undefined, profile: Profile): string[] {
+function alternativeInstructions(client: ClientName | undefined, profile: Profile): string[] {
   const stored = `    ${loginCommand(profile, ' --with-token < KEY_FILE')}    stores it in the keychain`
   if (client === 'vscode' || client === 'cursor') return ['  or without that:', stored]
   const written = `    wb mcp install ${client ?? ''}${client ? ' ' : ''}--include-key    writes WB_API_KEY into the entry`

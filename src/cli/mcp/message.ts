@@ -12,13 +12,18 @@ export interface RpcMessage {
 export type RpcRequest = RpcMessage & { readonly method: string; readonly id: RpcId }
 
 /** @see https://www.jsonrpc.org/specification#error_object */
-export const codes = { notJson: -32_700, notARequest: -32_600, invalidParams: -32_602, failed: -32_000 }
+export const rpcErrorCodes = {
+  notJson: -32_700,
+  notARequest: -32_600,
+  invalidParams: -32_602,
+  failed: -32_000,
+}
 
 /** Metadata field of the protocol version, which every request has since the revision of 2026. */
 const versionField = 'io.modelcontextprotocol/protocolVersion'
 
 /** Returns the protocol version that a message names; undefined before the revision of 2026. */
-export function versionOf({ params }: RpcMessage): string | undefined {
+export function protocolVersionOf({ params }: RpcMessage): string | undefined {
   const version = fieldsOf(params?._meta)[versionField]
   return typeof version === 'string' ? version : undefined
 }
@@ -30,7 +35,7 @@ export function rpcErrorResponse(id: RpcId, code: number, message: string, data?
 /** Returns the result of a tool call that `wb mcp serve` refuses, in the protocol version of its request. */
 export function rejectedToolCall(request: RpcRequest, payload: object | string) {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2)
-  const kind = versionOf(request) === undefined ? {} : { resultType: 'complete' }
+  const kind = protocolVersionOf(request) === undefined ? {} : { resultType: 'complete' }
   return {
     jsonrpc: '2.0',
     id: request.id,

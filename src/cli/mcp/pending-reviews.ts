@@ -6,13 +6,13 @@ import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type McpServer, type McpServerTool, mcpServers } from '../../contract/mcp-servers.ts'
-import { counted } from '../terminal/output.ts'
+import { formatCounted } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { toolsAwaitingReview } from './review.ts'
 
 /** Maximum wait for servers while a list is shown. */
 const waitMs = 3_000
-const askedAtOnce = 8
+const concurrencyMax = 8
 
 /** Tools of a server that need approval before agents can use them. */
 export interface PendingReview {
@@ -30,15 +30,15 @@ export async function findPendingReviews(
   signal: AbortSignal,
 ): Promise<PendingReview[]> {
   const enabled = servers.filter(server => server.enabled)
-  const asked = await pMap(
+  const reviews = await pMap(
     enabled,
-    async server => ({ server, tools: await waitingTools(client, server, signal) }),
-    { concurrency: askedAtOnce },
+    async server => ({ server, tools: await fetchPendingTools(client, server, signal) }),
+    { concurrency: concurrencyMax },
   )
-  return asked.filter(({ tools }) => tools.length > 0)
+  return reviews.filter(({ tools }) => tools.length > 0)
 }
 
-async function waitingTools(
+async function fetchPendingTools(
   client: Client,
   { workspaceId, mcpServerId }: McpServer,
   signal: AbortSignal,
@@ -58,16 +58,16 @@ async function waitingTools(
 export function pendingReviewLines({ server: { label }, tools }: PendingReview): string[] {
   const wait = tools.length === 1 ? 'waits' : 'wait'
   return [
-    `  ${counted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for review:`,
-    `    ${reviewLine(label)}`,
+    `  ${formatCounted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for review:`,
+    `    ${reviewCommand(label)}`,
   ]
 }
 
 /** Like {@link pendingReviewLines}, but on one line without the server's name. */
 export function pendingReviewSummary({ server: { label }, tools }: PendingReview): string {
-  return `${counted(tools.length, 'tool')} ${tools.length === 1 ? 'waits' : 'wait'}: ${reviewLine(label)}`
+  return `${formatCounted(tools.length, 'tool')} ${tools.length === 1 ? 'waits' : 'wait'}: ${reviewCommand(label)}`
 }
 
-function reviewLine(label: string): string {
+function reviewCommand(label: string): string {
   return `wb mcp servers review ${shellWord(plainLine(label))}`
 }

@@ -1,4 +1,4 @@
-import { broken } from '../../client/node/retries.ts'
+import { brokenConnectionCodes } from '../../client/node/retry-options.ts'
 import { isRefusedConnection, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { requiredAllowance } from './allowances.ts'
@@ -35,23 +35,23 @@ export class UncertainOutcome extends Unreachable {
  * Returns the error to report, or undefined if the request can be sent again: it never arrived, or it only reads.
  */
 export function errorToReport(error: unknown, request: RpcRequest): unknown {
-  if (hasNotArrived(error)) return undefined
-  if (!isBroken(error)) return error
-  return isRead(request) ? undefined : new UncertainOutcome(String(request.params?.name), error)
+  if (didNotArrive(error)) return undefined
+  if (!isBrokenConnection(error)) return error
+  return isReadOnly(request) ? undefined : new UncertainOutcome(String(request.params?.name), error)
 }
 
-function hasNotArrived(error: unknown): boolean {
+function didNotArrive(error: unknown): boolean {
   if (error instanceof WbError) return error.code === 'draining'
   return error instanceof Unreachable && isRefusedConnection(error)
 }
 
-function isBroken(error: unknown): boolean {
+function isBrokenConnection(error: unknown): boolean {
   if (error instanceof IncompleteResponse) return true
   if (!(error instanceof Unreachable) || !(error.cause instanceof Error)) return false
-  return 'code' in error.cause && broken.has(String(error.cause.code))
+  return 'code' in error.cause && brokenConnectionCodes.has(String(error.cause.code))
 }
 
 /** Returns true for a request that changes nothing: all but calls of tools that `--allow` has to name. */
-function isRead({ method, params }: RpcRequest): boolean {
+function isReadOnly({ method, params }: RpcRequest): boolean {
   return method !== 'tools/call' || requiredAllowance(String(params?.name)) === null
 }

@@ -1,6 +1,6 @@
 import { isObject } from '../../base/is-object.ts'
 import type { McpServerTool, McpServerTools } from '../../contract/mcp-servers.ts'
-import { plainLine, revealed } from '../terminal/terminal-text.ts'
+import { plainLine, revealHidden } from '../terminal/terminal-text.ts'
 
 /** Returns the tools that need approval before agents can use them. */
 export function toolsAwaitingReview({ items }: McpServerTools): McpServerTool[] {
@@ -13,11 +13,11 @@ export function toolsAwaitingReview({ items }: McpServerTools): McpServerTool[] 
  */
 export function reviewLines({ name, state, description, acceptedDescription, inputSchema }: McpServerTool) {
   const isSame = description === acceptedDescription
-  const before = acceptedDescription === null || isSame ? [] : marked('-', acceptedDescription)
+  const before = acceptedDescription === null || isSame ? [] : markLines('-', acceptedDescription)
   return [
     `  ${oneLine(name)}  ${state}`,
     ...before,
-    ...marked(isSame ? ' ' : '+', description),
+    ...markLines(isSame ? ' ' : '+', description),
     ...argumentLines(inputSchema).map(line => `    ${line}`),
   ]
 }
@@ -25,7 +25,8 @@ export function reviewLines({ name, state, description, acceptedDescription, inp
 /** Describes the input of a tool, one argument per line. Schemas of another form are shown as JSON. */
 function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   const { type, properties = {}, required = [], ...more } = schema
-  if (type !== 'object' || !isObject(properties) || !Array.isArray(required)) return [`takes ${json(schema)}`]
+  if (type !== 'object' || !isObject(properties) || !Array.isArray(required))
+    return [`takes ${revealedJson(schema)}`]
   const others = required.filter(name => typeof name !== 'string' || !Object.hasOwn(properties, name))
   const lines = Object.entries(properties).map(([name, property]) =>
     argumentLine(name, property, required.includes(name)),
@@ -34,7 +35,7 @@ function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   return [
     lines.length === 0 ? 'takes nothing' : 'takes',
     ...lines.map(line => `  ${line}`),
-    ...Object.entries(rest).map(([name, value]) => `and  ${oneLine(name)}: ${json(value)}`),
+    ...Object.entries(rest).map(([name, value]) => `and  ${oneLine(name)}: ${revealedJson(value)}`),
   ]
 }
 
@@ -51,20 +52,20 @@ function argumentLine(name: string, property: unknown, isRequired: boolean): str
   return [
     `${oneLine(name)}: ${isWords ? oneLine(types.join(' or ')) : 'anything'}${isRequired ? ', required' : ''}`,
     ...(isText ? [oneLine(description)] : []),
-    ...(Object.keys(rest).length > 0 ? [json(rest)] : []),
+    ...(Object.keys(rest).length > 0 ? [revealedJson(rest)] : []),
   ].join('  ')
 }
 
 function oneLine(text: string): string {
-  return plainLine(revealed(text))
+  return plainLine(revealHidden(text))
 }
 
-function json(value: unknown): string {
-  return revealed(JSON.stringify(value))
+function revealedJson(value: unknown): string {
+  return revealHidden(JSON.stringify(value))
 }
 
-function marked(sign: string, text: string): string[] {
-  return revealed(text)
+function markLines(sign: string, text: string): string[] {
+  return revealHidden(text)
     .split('\n')
     .map(line => `    ${sign} ${line}`.trimEnd())
 }

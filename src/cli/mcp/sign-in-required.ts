@@ -6,13 +6,13 @@ import { plainLine } from '../terminal/terminal-text.ts'
  * Returns a line for each MCP server whose tools were unavailable because the user is not signed in to it.
  */
 export function signInLines({ metadata }: Pick<Message, 'metadata'>): string[] {
-  return labelsIn(metadata.sign_in_required).map(
+  return parseLabels(metadata.sign_in_required).map(
     label => `to use the tools of ${label}, sign in with: wb mcp servers login ${shellWord(label)}`,
   )
 }
 
 /** Parses defensively, because no schema checks the metadata. */
-function labelsIn(text = '[]'): string[] {
+function parseLabels(text = '[]'): string[] {
   try {
     const listed: unknown = JSON.parse(text)
     return Array.isArray(listed) ? listed.filter(one => typeof one === 'string').map(plainLine) : []

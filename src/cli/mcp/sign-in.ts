@@ -20,14 +20,14 @@ export interface AuthorizationResponse {
 export interface CallbackListener {
   readonly redirectUri: string
   /** Resolves with the address of the first request that contains the state. */
-  returned(state: string): Promise<URL>
+  waitForRedirect(state: string): Promise<URL>
   close(): void
 }
 
 const callbackPath = '/callback'
 const shownChars = 200
 const pastedCharsMax = 16_384
-const page = (text: string) =>
+const htmlPage = (text: string) =>
   `<!doctype html><meta charset="utf-8"><title>Workbase</title><p>${text} You can close this page.</p>\n`
 
 /** Listens on a free port of the loopback address. @see RFC 8252 section 7.3 */
@@ -45,8 +45,8 @@ export async function listenForCallback(): Promise<CallbackListener> {
     })
     response.end(
       isExpected
-        ? page('The sign-in continues in your terminal.')
-        : page('No sign-in is waiting at this address.'),
+        ? htmlPage('The sign-in continues in your terminal.')
+        : htmlPage('No sign-in is waiting at this address.'),
     )
     if (isExpected) response.on('close', () => resolve(url))
   })
@@ -57,7 +57,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
   const redirectUri = `http://127.0.0.1:${(server.address() as AddressInfo).port}${callbackPath}`
   return {
     redirectUri,
-    returned: state => new Promise(resolve => void waiting.set(state, resolve)),
+    waitForRedirect: state => new Promise(resolve => void waiting.set(state, resolve)),
     close() {
       server.closeAllConnections()
       server.close()
@@ -70,7 +70,7 @@ export async function listenForCallback(): Promise<CallbackListener> {
  *
  * @throws Unreachable  when the address is not safe to open
  */
-export function authorizationPage({ authorizationUrl }: PendingSignIn): string {
+export function checkedAuthorizationUrl({ authorizationUrl }: PendingSignIn): string {
   const url = URL.canParse(authorizationUrl) ? new URL(authorizationUrl) : undefined
   if (!url || !/^https?:$/.test(url.protocol) || isUnencryptedRemote(url))
     throw unexpectedResponse('the runtime returned a sign-in address that is not safe to open')
@@ -83,32 +83,32 @@ export function authorizationPage({ authorizationUrl }: PendingSignIn): string {
  * @throws UsageError  when the sign-in expired
  */
 export async function waitForBrowser(
-  returned: Promise<URL>,
+  redirect: Promise<URL>,
   { expiresAt }: PendingSignIn,
-  again: string,
+  loginCommand: string,
   signal: AbortSignal,
 ): Promise<URL> {
   const leftMs = Math.max(0, Date.parse(expiresAt) - systemClock.now())
   try {
-    return await withTimeout(systemClock, leftMs, until => unlessAborted(returned, until), signal)
+    return await withTimeout(systemClock, leftMs, until => unlessAborted(redirect, until), signal)
   } catch (error) {
     if (error instanceof TimedOut)
-      throw new UsageError('the sign-in expired before the browser returned', [again])
+      throw new UsageError('the sign-in expired before the browser returned', [loginCommand])
     throw error
   }
 }
 
 /** Reads one line from a pipe. @throws UsageError  when there is no line */
-export async function readPastedLine(stdin: NodeJS.ReadStream, again: string): Promise<string> {
+export async function readPastedLine(stdin: NodeJS.ReadStream, loginCommand: string): Promise<string> {
   for await (const line of createInterface({ input: stdin }))
     if (line.trim() !== '') return line.trim().slice(0, pastedCharsMax)
-  throw new UsageError('no address was given on stdin', [again])
+  throw new UsageError('no address was given on stdin', [loginCommand])
 }
 
 /** Parses the address that the user pasted. @throws UsageError */
-export function parsePastedUrl(text: string, again: string): URL {
+export function parsePastedUrl(text: string, loginCommand: string): URL {
   if (URL.canParse(text)) return new URL(text)
-  throw new UsageError('the pasted text is not a valid address', [again])
+  throw new UsageError('the pasted text is not a valid address', [loginCommand])
 }
 
 /**
@@ -120,15 +120,17 @@ export function parsePastedUrl(text: string, again: string): URL {
 export function parseAuthorizationResponse(
   { searchParams }: URL,
   state: string,
-  again: string,
+  loginCommand: string,
 ): AuthorizationResponse {
   if (searchParams.get('state') !== state)
-    throw new UsageError('the address belongs to another sign-in', [again])
+    throw new UsageError('the address belongs to another sign-in', [loginCommand])
   const error = searchParams.get('error')
   if (error !== null)
-    throw new CommandFailed(`the sign-in was refused: ${plainLine(error).slice(0, shownChars)}`, [again])
+    throw new CommandFailed(`the sign-in was refused: ${plainLine(error).slice(0, shownChars)}`, [
+      loginCommand,
+    ])
   const code = searchParams.get('code')
-  if (!code) throw new UsageError('the address contains no authorization code', [again])
+  if (!code) throw new UsageError('the address contains no authorization code', [loginCommand])
   const iss = searchParams.get('iss')
   return { state, code, ...(iss !== null && { iss }) }
 }

@@ -14,7 +14,7 @@ export interface DocumentText {
 }
 
 /** The part of a document to read. */
-export interface TextWanted {
+export interface DocumentTextOptions {
   /** Index of the cited chunk; undefined if no chunk is cited. */
   readonly chunkIndex: number | undefined
   /** True to read to the end, not only to the end of the context. */
@@ -26,7 +26,7 @@ export interface TextWanted {
 /** Joins the chunks of a document, which are slices of its text that may overlap. */
 export async function joinDocumentText(
   chunks: AsyncIterable<Chunk>,
-  { chunkIndex, isWhole, contentHash }: TextWanted,
+  { chunkIndex, isWhole, contentHash }: DocumentTextOptions,
 ): Promise<DocumentText> {
   const read: string[] = []
   let citedAt: number | undefined
@@ -48,21 +48,21 @@ export async function joinDocumentText(
 }
 
 /** A passage and its context: the section, or as much of it as fits. */
-export interface Context {
+export interface PassageContext {
   readonly passage: Span
   readonly around: Span
   /** Title of the section that contains most of the passage. */
   readonly section?: string
 }
 
-export function findContext(text: string, cited: Span, isMarkdown: boolean): Context {
+export function findContext(text: string, cited: Span, isMarkdown: boolean): PassageContext {
   const headings = isMarkdown ? headingsIn(text) : []
   const passage = isMarkdown ? widenToWords(text, cited) : cited
-  const opening = headings.findLast(({ at }) => at <= passage.start)
+  const heading = headings.findLast(({ at }) => at <= passage.start)
   const next = headings.find(({ at }) => at >= passage.end)
   const around = {
-    start: Math.max(opening?.at ?? 0, begin(text, passage.start)),
-    end: Math.min(next?.at ?? text.length, finish(text, passage.end)),
+    start: Math.max(heading?.at ?? 0, contextStart(text, passage.start)),
+    end: Math.min(next?.at ?? text.length, contextEnd(text, passage.end)),
   }
   const section = sectionAt({ headings }, (passage.start + passage.end) / 2)
   return { passage, around, ...(section && { section: section.title }) }
@@ -71,7 +71,7 @@ export function findContext(text: string, cited: Span, isMarkdown: boolean): Con
 /** Separators at which a context can begin or end, best first. */
 const breaks = ['\n\n', '\n', ' ']
 
-function begin(text: string, start: number): number {
+function contextStart(text: string, start: number): number {
   const from = start - contextCharsMax
   if (from <= 0) return 0
   for (const mark of breaks) {
@@ -81,7 +81,7 @@ function begin(text: string, start: number): number {
   return start
 }
 
-function finish(text: string, end: number): number {
+function contextEnd(text: string, end: number): number {
   const until = end + contextCharsMax
   if (until >= text.length) return text.length
   for (const mark of breaks) {

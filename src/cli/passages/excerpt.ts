@@ -9,7 +9,7 @@ export interface ExcerptLine {
   readonly start: number
 }
 
-export interface Room {
+export interface ExcerptSize {
   /** Columns per line. */
   readonly width: number
   readonly lines: number
@@ -17,21 +17,21 @@ export interface Room {
 
 const ellipsis = '…'
 /** Maximum number of words before the first match to show from the start of its sentence. */
-const sentencePieces = 12
+const sentenceWordsMax = 12
 /** Maximum number of words before the first match to show from the start of a table row, list item or line of code. */
-const linePieces = 24
+const lineWordsMax = 24
 /** Number of words to show before the first match if its sentence and line begin further away. */
-const leadPieces = 5
+const leadingWords = 5
 /** Share of the space to search for matches; the rest is for the text before them. */
 const matchShare = 0.75
 
 /** A passage that is split into lines. */
-interface Source {
+interface SplitPassage {
   readonly text: string
   readonly pieces: readonly Piece[]
   readonly matches: readonly Match[]
   /** Pieces that start a line. */
-  readonly starting: ReadonlySet<Piece>
+  readonly lineStarts: ReadonlySet<Piece>
 }
 
 /**
@@ -43,18 +43,18 @@ interface Source {
 export function excerpt(
   text: string,
   stems: ReadonlySet<string>,
-  room: Room,
+  room: ExcerptSize,
   lineStarts: readonly number[] = [],
 ): ExcerptLine[] {
   const pieces = splitPieces(text)
   const matches = matchesIn(text, stems)
-  const source = { text, pieces, matches, starting: startingPieces(pieces, lineStarts) }
-  const whole = wrapped(source, 0, pieces.length, room.width)
+  const source = { text, pieces, matches, lineStarts: lineStartPieces(pieces, lineStarts) }
+  const whole = wrapPieces(source, 0, pieces.length, room.width)
   if (whole.length <= room.lines) return whole
-  return filled(source, room, leadIn(source, bestStart(source, room)))
+  return fillLines(source, room, excerptStart(source, bestStart(source, room)))
 }
 
-function startingPieces(pieces: readonly Piece[], lineStarts: readonly number[]): ReadonlySet<Piece> {
+function lineStartPieces(pieces: readonly Piece[], lineStarts: readonly number[]): ReadonlySet<Piece> {
   const starting = new Set<Piece>()
   let at = 0
   for (const offset of lineStarts) {
@@ -65,18 +65,18 @@ function startingPieces(pieces: readonly Piece[], lineStarts: readonly number[])
 }
 
 /** Returns the lines from a piece on. Adds earlier pieces if the end of the text leaves space. */
-function filled(source: Source, room: Room, from: number): ExcerptLine[] {
+function fillLines(source: SplitPassage, room: ExcerptSize, from: number): ExcerptLine[] {
   const { pieces } = source
   let until = from
   let lines: ExcerptLine[] = []
   for (let end = from + 1; end <= pieces.length; end++) {
-    const next = wrapped(source, from, end, room.width)
+    const next = wrapPieces(source, from, end, room.width)
     if (next.length > room.lines && lines.length > 0) break
     lines = next
     until = end
   }
   for (let start = from - 1; until === pieces.length && start >= 0; start--) {
-    const next = wrapped(source, start, until, room.width)
+    const next = wrapPieces(source, start, until, room.width)
     if (next.length > room.lines) break
     lines = next
   }
@@ -84,16 +84,16 @@ function filled(source: Source, room: Room, from: number): ExcerptLine[] {
 }
 
 /** Returns the start of the window with the most distinct words of the question, then the most matches. */
-function bestStart({ pieces, matches, starting }: Source, { width, lines }: Room): number {
+function bestStart({ pieces, matches, lineStarts }: SplitPassage, { width, lines }: ExcerptSize): number {
   const windowed = pieces.map(piece => ({
     cells: piece.width + 1,
-    isStarting: starting.has(piece),
+    isStarting: lineStarts.has(piece),
     matches: matches.filter(match => match.start < piece.end && match.end > piece.start),
   }))
   let best = { from: 0, worth: 0 }
   for (const [from, piece] of windowed.entries()) {
     if (piece.matches.length === 0) continue
-    const worth = worthFrom(windowed, from, { width, cells: width * lines * matchShare })
+    const worth = scoreWindow(windowed, from, { width, cells: width * lines * matchShare })
     if (worth > best.worth) best = { from, worth }
   }
   return best.from
@@ -105,7 +105,7 @@ interface WindowedPiece {
   readonly matches: readonly Match[]
 }
 
-function worthFrom(
+function scoreWindow(
   pieces: readonly WindowedPiece[],
   from: number,
   { width, cells }: { width: number; cells: number },
@@ -125,31 +125,31 @@ function worthFrom(
 }
 
 /** Returns the first piece of an excerpt: the start of the line or sentence of a match, or a few words before the match. */
-function leadIn({ text, pieces, starting }: Source, from: number): number {
-  for (let start = from; start >= Math.max(0, from - linePieces); start--) {
-    if (starting.has(pieces[start]!)) return start
-    if (start > 0 && from - start > sentencePieces) continue
+function excerptStart({ text, pieces, lineStarts }: SplitPassage, from: number): number {
+  for (let start = from; start >= Math.max(0, from - lineWordsMax); start--) {
+    if (lineStarts.has(pieces[start]!)) return start
+    if (start > 0 && from - start > sentenceWordsMax) continue
     if (start === 0 || /[.!?]$/.test(text.slice(pieces[start - 1]!.start, pieces[start - 1]!.end)))
       return start
   }
-  return Math.max(0, from - leadPieces)
+  return Math.max(0, from - leadingWords)
 }
 
 /** Splits pieces into lines. A piece wider than a line is not cut. */
-function wrapped(
-  { text, pieces, matches, starting }: Source,
+function wrapPieces(
+  { text, pieces, matches, lineStarts }: SplitPassage,
   from: number,
   until: number,
   width: number,
 ): ExcerptLine[] {
   const cutAfter = until < pieces.length
-  const cutBefore = from > 0 && !starting.has(pieces[from]!)
+  const cutBefore = from > 0 && !lineStarts.has(pieces[from]!)
   const lines: ExcerptLine[] = []
   let line = new Line(cutBefore ? `${ellipsis} ` : '')
   for (let at = from; at < until; at++) {
     const piece = pieces[at]!
     const last = cutAfter && at === until - 1
-    if ((at > from && starting.has(piece)) || !line.fits(piece, last ? width - 2 : width)) {
+    if ((at > from && lineStarts.has(piece)) || !line.fits(piece, last ? width - 2 : width)) {
       lines.push(line.finished())
       line = new Line('')
     }
@@ -202,7 +202,10 @@ class Line {
 }
 
 /** Returns a line with `mark` applied to each matched word. */
-export function marked({ text, marks }: Omit<ExcerptLine, 'start'>, mark: (word: string) => string): string {
+export function highlightMatches(
+  { text, marks }: Omit<ExcerptLine, 'start'>,
+  mark: (word: string) => string,
+): string {
   let shown = ''
   let at = 0
   for (const { start, end } of marks) {

@@ -4,12 +4,12 @@ import { WbError } from '../../contract/errors.ts'
 import { type KnowledgeBaseHit, kb, type SearchHit, type SearchRequest } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
-/** One document fills at most {@link placesOfOneDocument} of this many consecutive results. */
-const placesInARow = 10
-const placesOfOneDocument = 3
+/** One document fills at most {@link placesPerDocumentMax} of this many consecutive results. */
+const rankGroupSize = 10
+const placesPerDocumentMax = 3
 /** Factors by which more hits are requested than shown, at first and after each attempt with too few. */
-const excessFirst = 3
-const excessNext = 4
+const firstExcessFactor = 3
+const nextExcessFactor = 4
 
 /** A passage to show. */
 export interface Passage {
@@ -43,14 +43,14 @@ export interface SearchContext {
  *
  * @param limit  maximum number of passages
  */
-export async function findPassages(asked: SearchContext, limit: number): Promise<Passage[]> {
-  let topK = Math.min(limits.topKMax, limit * excessFirst)
+export async function findPassages(context: SearchContext, limit: number): Promise<Passage[]> {
+  let topK = Math.min(limits.topKMax, limit * firstExcessFactor)
   for (;;) {
-    const hits = await search(asked, { topK, includeCoverage: true })
+    const hits = await search(context, { topK, includeCoverage: true })
     const chosen = limitPerDocument(hits, limit)
     if (chosen.length === limit || hits.length < topK || topK === limits.topKMax)
-      return withDocuments(asked, chosen)
-    topK = Math.min(limits.topKMax, topK * excessNext)
+      return withDocuments(context, chosen)
+    topK = Math.min(limits.topKMax, topK * nextExcessFactor)
   }
 }
 
@@ -73,13 +73,13 @@ export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit:
   let waiting = [...hits]
   while (chosen.length < limit && waiting.length > 0) {
     const inThisRow = new Map<string, number>()
-    const places = Math.min(placesInARow, limit - chosen.length)
+    const places = Math.min(rankGroupSize, limit - chosen.length)
     const before = chosen.length
     const later: H[] = []
     for (const hit of waiting) {
       const document = payloadText(hit, 'documentId') ?? hit.id
       const filled = inThisRow.get(document) ?? 0
-      if (chosen.length - before === places || filled === placesOfOneDocument) later.push(hit)
+      if (chosen.length - before === places || filled === placesPerDocumentMax) later.push(hit)
       else {
         inThisRow.set(document, filled + 1)
         chosen.push(hit)
@@ -97,16 +97,16 @@ export function limitPerDocument<H extends SearchHit>(hits: readonly H[], limit:
  * @param read  returns a document
  */
 export async function withDocuments(
-  asked: SearchContext,
+  context: SearchContext,
   hits: readonly (SearchHit | KnowledgeBaseHit)[],
-  read = documentOf,
+  read = fetchDocument,
 ): Promise<Passage[]> {
   const baseOf = (hit: SearchHit | KnowledgeBaseHit) =>
-    'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (asked.base.knowledgeBaseId ?? '')
+    'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (context.base.knowledgeBaseId ?? '')
   const bases = new Map(hits.map(hit => [payloadText(hit, 'documentId'), baseOf(hit)]))
   const found = new Map(
     await Promise.all(
-      [...bases].map(async ([id, base]) => [id, id && (await read(asked, base, id))] as const),
+      [...bases].map(async ([id, base]) => [id, id && (await read(context, base, id))] as const),
     ),
   )
   return hits.map((hit, index) => {
@@ -115,7 +115,7 @@ export async function withDocuments(
     return {
       number: index + 1,
       score: hit.score,
-      coverage: isShare(hit.coverage) ? hit.coverage : undefined,
+      coverage: isCoverage(hit.coverage) ? hit.coverage : undefined,
       id: hit.id,
       knowledgeBaseId: baseOf(hit),
       text: payloadText(hit, 'chunkText') ?? '',
@@ -127,7 +127,7 @@ export async function withDocuments(
 }
 
 /** Returns undefined for a document that was deleted after the search. */
-export async function documentOf(
+export async function fetchDocument(
   {
     client,
     base: { workspaceId },
@@ -146,7 +146,7 @@ export async function documentOf(
 }
 
 /** Returns the coverage if it is a number from 0 to 1, because a server may send anything. */
-function isShare(value: unknown): value is number {
+function isCoverage(value: unknown): value is number {
   return typeof value === 'number' && value >= 0 && value <= 1
 }
 

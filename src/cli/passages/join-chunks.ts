@@ -22,12 +22,12 @@ export interface JoinedText {
  */
 export function joinChunks(chunks: readonly string[], contentHash: string | null): JoinedText {
   const overlaps = chunks.map((chunk, at) => (at === 0 ? [] : overlapsOf(chunks[at - 1]!, chunk)))
-  const likely = joinedUpTo(likelyLimit(chunks, overlaps), chunks, overlaps)
+  const likely = joinWithLimit(likelyLimit(chunks, overlaps), chunks, overlaps)
   if (contentHash === null || sha256(likely.text) === contentHash) return likely
   const attemptsMax = Math.floor(hashedCharsMax / likely.text.length)
   const limits = [0, ...[...new Set(overlaps.flat())].sort((a, b) => a - b)]
   for (const limit of limits.slice(0, attemptsMax)) {
-    const attempt = joinedUpTo(limit, chunks, overlaps)
+    const attempt = joinWithLimit(limit, chunks, overlaps)
     if (sha256(attempt.text) === contentHash) return attempt
   }
   return likely
@@ -43,7 +43,7 @@ function likelyLimit(chunks: readonly string[], overlaps: readonly (readonly num
   )
 }
 
-function joinedUpTo(
+function joinWithLimit(
   limit: number,
   chunks: readonly string[],
   overlaps: readonly (readonly number[])[],
@@ -72,7 +72,11 @@ export function overlapsOf(text: string, next: string): number[] {
   const head = next.slice(0, longest)
   const borders = bordersOf(head)
   const lengths: number[] = []
-  for (let length = matched(text.slice(-longest), head, borders); length > 0; length = borders[length - 1]!)
+  for (
+    let length = longestMatch(text.slice(-longest), head, borders);
+    length > 0;
+    length = borders[length - 1]!
+  )
     lengths.push(length)
   return lengths
 }
@@ -81,21 +85,21 @@ export function overlapsOf(text: string, next: string): number[] {
 function bordersOf(text: string): number[] {
   const borders = [0]
   for (let at = 1, length = 0; at < text.length; at++) {
-    length = extended(length, text[at]!, text, borders)
+    length = extendMatch(length, text[at]!, text, borders)
     borders.push(length)
   }
   return borders
 }
 
 /** Returns the length of the longest prefix of `head` that is a suffix of a text of at most its length. */
-function matched(text: string, head: string, borders: readonly number[]): number {
+function longestMatch(text: string, head: string, borders: readonly number[]): number {
   let length = 0
-  for (let at = 0; at < text.length; at++) length = extended(length, text[at]!, head, borders)
+  for (let at = 0; at < text.length; at++) length = extendMatch(length, text[at]!, head, borders)
   return length
 }
 
 /** Extends a match of a prefix of `head` by one character, and returns the length of the longest match. */
-function extended(length: number, unit: string, head: string, borders: readonly number[]): number {
+function extendMatch(length: number, unit: string, head: string, borders: readonly number[]): number {
   let from = length
   while (from > 0 && head[from] !== unit) from = borders[from - 1]!
   return head[from] === unit ? from + 1 : 0

@@ -5,7 +5,7 @@ import { findDocument } from '../find/document.ts'
 import type { ResolveContext } from '../find/resolve.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { readSettings, withoutPrototype, writeSettings } from '../settings/settings-file.ts'
-import { counted } from '../terminal/output.ts'
+import { formatCounted } from '../terminal/output.ts'
 import type { Passage } from './find-passages.ts'
 
 /** Location of a passage in search results. Contains no text of the question or the document. */
@@ -19,11 +19,11 @@ interface CitedHit {
 /** Maximum number of runtimes whose last search is stored. */
 const runtimesMax = 8
 
-const citation = /^\[?(\d{1,4})\]?$/
+const citationPattern = /^\[?(\d{1,4})\]?$/
 
-type Remembered = Record<string, readonly CitedHit[]>
+type StoredSearches = Record<string, readonly CitedHit[]>
 
-function storedPath(profile: Profile): string {
+function searchesPath(profile: Profile): string {
   return join(profile.settingsDir, 'last-search.json')
 }
 
@@ -31,9 +31,9 @@ function storedPath(profile: Profile): string {
  * Reads the stored searches. A corrupt file counts as empty. @throws UsageError  when others can write the
  * file
  */
-function remembered(profile: Profile): Remembered {
-  const content = readSettings(storedPath(profile))
-  return typeof content === 'string' ? withoutPrototype({}) : (content as Remembered)
+function readSearches(profile: Profile): StoredSearches {
+  const content = readSettings(searchesPath(profile))
+  return typeof content === 'string' ? withoutPrototype({}) : (content as StoredSearches)
 }
 
 /**
@@ -41,12 +41,12 @@ function remembered(profile: Profile): Remembered {
  *
  * @returns false if the settings folder is not writable
  */
-export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boolean {
+export function storeSearch(profile: Profile, hits: readonly CitedHit[]): boolean {
   const key = runtimeKey(profile)
   try {
-    const { [key]: _replaced, ...others } = remembered(profile)
-    const kept = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
-    writeSettings(storedPath(profile), kept)
+    const { [key]: _replaced, ...others } = readSearches(profile)
+    const newest = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
+    writeSettings(searchesPath(profile), newest)
     return true
   } catch {
     return false
@@ -55,14 +55,14 @@ export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boo
 
 /** Returns true if a name can be the number of a passage, such as `2` or `[2]`. */
 function isCitation(name: string): boolean {
-  return citation.test(name)
+  return citationPattern.test(name)
 }
 
 /** Returns the passage with a number such as `2` or `[2]` in the last search, or undefined. */
-function citedHit(profile: Profile, reference: string): CitedHit | undefined {
-  const number = citation.exec(reference)?.[1]
+function findCitedHit(profile: Profile, reference: string): CitedHit | undefined {
+  const number = citationPattern.exec(reference)?.[1]
   if (number === undefined) return undefined
-  const hit = remembered(profile)[runtimeKey(profile)]?.[Number(number) - 1]
+  const hit = readSearches(profile)[runtimeKey(profile)]?.[Number(number) - 1]
   return hit && typeof hit.documentId === 'string' ? hit : undefined
 }
 
@@ -70,7 +70,7 @@ function citedHit(profile: Profile, reference: string): CitedHit | undefined {
  * Returns the locations of passages to store. A passage without a document keeps its number, but cannot be
  * opened.
  */
-export function citedHits(
+export function toCitedHits(
   { workspaceId }: { workspaceId: string },
   passages: readonly Pick<Passage, 'knowledgeBaseId' | 'documentId' | 'chunkIndex'>[],
 ): CitedHit[] {
@@ -90,19 +90,19 @@ export interface CitedDocument {
 }
 
 /** Finds a document like `findDocument`, or by the number of a passage in the last search. */
-export async function findCited(
-  resolving: ResolveContext,
+export async function findCitedDocument(
+  context: ResolveContext,
   wanted: string,
   base?: string,
 ): Promise<CitedDocument> {
   if (base !== undefined || !isCitation(wanted))
-    return { document: await findDocument(resolving, wanted, base) }
-  const cited = await citedDocument(resolving, wanted)
+    return { document: await findDocument(context, wanted, base) }
+  const cited = await fetchCitedDocument(context, wanted)
   if (cited) return cited
   try {
-    return { document: await findDocument(resolving, wanted) }
+    return { document: await findDocument(context, wanted) }
   } catch (error) {
-    throw withLastSearch(error, resolving.profile)
+    throw addLastSearch(error, context.profile)
   }
 }
 
@@ -112,13 +112,13 @@ export async function findCited(
  *
  * @throws WbError document_not_found  when no document matches; explains this for a number
  */
-export async function findToDelete(
-  resolving: ResolveContext,
+export async function findDocumentToDelete(
+  context: ResolveContext,
   wanted: string,
   base?: string,
 ): Promise<Document> {
   try {
-    return await findDocument(resolving, wanted, base)
+    return await findDocument(context, wanted, base)
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'document_not_found' || !isCitation(wanted)) throw error
     const message = `${error.message}; search result numbers cannot be used to delete`
@@ -129,10 +129,12 @@ export async function findToDelete(
 }
 
 /** Adds to the error for a number how many results the last search had. */
-function withLastSearch(error: unknown, profile: Profile): unknown {
+function addLastSearch(error: unknown, profile: Profile): unknown {
   if (!(error instanceof WbError) || error.code !== 'document_not_found') return error
-  const hits = remembered(profile)[runtimeKey(profile)]
-  const last = hits ? `the last search had ${counted(hits.length, 'result')}` : 'there was no search yet'
+  const hits = readSearches(profile)[runtimeKey(profile)]
+  const last = hits
+    ? `the last search had ${formatCounted(hits.length, 'result')}`
+    : 'there was no search yet'
   return new WbError(error.code, `${error.message}; ${last}`, error.facts)
 }
 
@@ -142,17 +144,17 @@ function withLastSearch(error: unknown, profile: Profile): unknown {
  * @returns undefined if the reference is not a citation, or the last search has no such number
  * @throws WbError document_not_found  when the document was deleted
  */
-async function citedDocument(
+async function fetchCitedDocument(
   { client, profile }: Pick<ResolveContext, 'client' | 'profile'>,
   reference: string,
 ): Promise<CitedDocument | undefined> {
-  const hit = citedHit(profile, reference)
+  const hit = findCitedHit(profile, reference)
   if (!hit || hit.documentId === '') return undefined
   const { workspaceId, knowledgeBaseId, documentId, chunkIndex } = hit
   const params = { workspaceId, knowledgeBaseId, documentId }
   try {
     const document = await client.call(documents.show, { params })
-    return { document, passage: { number: citation.exec(reference)![1]!, chunkIndex } }
+    return { document, passage: { number: citationPattern.exec(reference)![1]!, chunkIndex } }
   } catch (error) {
     if (!(error instanceof WbError) || error.status !== 404) throw error
     const next = ['search again to get new numbers']

@@ -1,5 +1,5 @@
 /** Markdown text without its markup. */
-export interface Readable {
+export interface ReadableMarkdown {
   readonly text: string
   readonly headings: readonly Heading[]
   /** Offsets where a separate line begins: a table row, a list item, a line of code, or the text after one. */
@@ -22,13 +22,13 @@ const ruleLine = /^[ \t]*\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$/
  * Removes the markup of Markdown. Headings get a colon, because the following text continues on the same
  * line. A heading equal to the document title is left out.
  */
-export function readMarkdown(text: string, title: string): Readable {
+export function readMarkdown(text: string, title: string): ReadableMarkdown {
   const headings: Heading[] = []
   const lineStarts: number[] = []
   let readable = ''
   let fenced = false
   /** True if the last line was a separate line or its continuation. */
-  let wasOwn = false
+  let wasSeparate = false
   const all = text.split('\n')
   for (const [index, line] of all.entries()) {
     const isFence = fenceLine.test(line)
@@ -37,15 +37,15 @@ export function readMarkdown(text: string, title: string): Readable {
       lineStarts.push(readable.length)
     }
     if (isFence || (!fenced && (ruleLine.test(line) || isTableHead(line, all[index + 1])))) continue
-    const isOwn = fenced || tableLine.test(line) || itemLine.test(line)
-    if (isOwn || (wasOwn && line.trim() === '')) lineStarts.push(readable.length)
-    wasOwn = isOwn || (wasOwn && line.trim() !== '')
+    const isSeparate = fenced || tableLine.test(line) || itemLine.test(line)
+    if (isSeparate || (wasSeparate && line.trim() === '')) lineStarts.push(readable.length)
+    wasSeparate = isSeparate || (wasSeparate && line.trim() !== '')
     const heading = fenced ? undefined : headingLine.exec(line)?.[1]
     if (heading) {
-      const said = inline(heading)
-      headings.push({ title: said, at: readable.length })
-      if (said !== title) readable += `${said}${/\w$/.test(said) ? ':' : ''}\n`
-    } else readable += `${fenced ? line : inline(line)}\n`
+      const headingText = stripInlineMarkup(heading)
+      headings.push({ title: headingText, at: readable.length })
+      if (headingText !== title) readable += `${headingText}${/\w$/.test(headingText) ? ':' : ''}\n`
+    } else readable += `${fenced ? line : stripInlineMarkup(line)}\n`
   }
   return { text: readable, headings, lineStarts }
 }
@@ -56,12 +56,12 @@ function isTableHead(line: string, next = ''): boolean {
 }
 
 /** Returns a line without its markup, with dots between table cells. */
-function inline(line: string): string {
+function stripInlineMarkup(line: string): string {
   const cells = tableLine.exec(line)?.[1]
   if (cells !== undefined)
     return cells
       .split(/(?<!\\)\|/)
-      .map(inline)
+      .map(stripInlineMarkup)
       .filter(cell => cell !== '')
       .join(' · ')
   return line
@@ -77,7 +77,7 @@ export function headingsIn(text: string): Heading[] {
   const headings: Heading[] = []
   for (const { line, start, isFenced } of linesOf(text)) {
     const title = isFenced ? undefined : headingLine.exec(line)?.[1]
-    if (title) headings.push({ title: inline(title), at: start })
+    if (title) headings.push({ title: stripInlineMarkup(title), at: start })
   }
   return headings
 }
@@ -112,10 +112,10 @@ interface Extent {
  * line of the code, or the table header.
  */
 export function slicePart(text: string, { start, end }: Extent): string {
-  return openedBefore(text, start) + text.slice(start, end)
+  return openingLines(text, start) + text.slice(start, end)
 }
 
-function openedBefore(text: string, offset: number): string {
+function openingLines(text: string, offset: number): string {
   let table: string[] = []
   for (const { line, start, isFenced } of linesOf(text)) {
     const isRow = isFenced === undefined && tableLine.test(line)
@@ -145,6 +145,9 @@ export function widenToWords(text: string, { start, end }: Extent): Extent {
 }
 
 /** Returns the heading above an offset. */
-export function sectionAt({ headings }: Pick<Readable, 'headings'>, offset: number): Heading | undefined {
+export function sectionAt(
+  { headings }: Pick<ReadableMarkdown, 'headings'>,
+  offset: number,
+): Heading | undefined {
   return headings.findLast(({ at }) => at <= offset)
 }

@@ -14,8 +14,8 @@ export interface Match extends Span {
 /** Returns the stems of a question, without stop words unless it has only stop words. */
 export function stemsOf(question: string): ReadonlySet<string> {
   const all = [...wordSpans(question)].map(span => span.word)
-  const telling = all.filter(word => !stopwords.has(word))
-  return new Set((telling.length > 0 ? telling : all).map(stem))
+  const meaningful = all.filter(word => !stopwords.has(word))
+  return new Set((meaningful.length > 0 ? meaningful : all).map(stem))
 }
 
 /** Returns the words of a text that match a question, in order. */

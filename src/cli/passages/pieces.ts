@@ -20,7 +20,7 @@ const unspaced =
 export function splitPieces(text: string): Piece[] {
   const pieces: Piece[] = []
   for (const { 0: run, index } of text.matchAll(/\S+/g))
-    if (unspaced.test(run)) pieces.push(...segments(run, index))
+    if (unspaced.test(run)) pieces.push(...splitByDictionary(run, index))
     else pieces.push(piece(run, index, true))
   return pieces
 }
@@ -30,7 +30,7 @@ function piece(run: string, start: number, spaced: boolean): Piece {
 }
 
 /** @see Unicode UAX 29 */
-function segments(run: string, offset: number): Piece[] {
+function splitByDictionary(run: string, offset: number): Piece[] {
   const words = [...new Intl.Segmenter(undefined, { granularity: 'word' }).segment(run)]
   return words.map(({ segment, index }) => piece(segment, offset + index, index === 0))
 }

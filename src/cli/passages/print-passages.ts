@@ -1,8 +1,8 @@
+import { documentName } from '../fields/resources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
-import { documentName } from '../shown/resources.ts'
 import type { Output } from '../terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../terminal/terminal-text.ts'
-import { type ExcerptLine, excerpt, marked, type Room } from './excerpt.ts'
+import { type ExcerptLine, type ExcerptSize, excerpt, highlightMatches } from './excerpt.ts'
 import type { Passage } from './find-passages.ts'
 import { readMarkdown, sectionAt } from './markdown.ts'
 import { matchesIn, stemsOf } from './matches.ts'
@@ -27,7 +27,7 @@ export function coverageBar(coverage: number): [filled: string, empty: string] {
 }
 
 /** Returns score and coverage as numbers, with the same width on every card. */
-export function formatMeasures({ coverage, score }: Pick<Passage, 'coverage' | 'score'>): string {
+export function formatScores({ coverage, score }: Pick<Passage, 'coverage' | 'score'>): string {
   const share = coverage === undefined ? '' : `${Math.floor(coverage * 100)} %`.padStart('  100 %'.length)
   return score.toFixed(4) + share
 }
@@ -43,17 +43,17 @@ export function printPassages(
   { explain, names }: { explain: boolean; names?: BaseNames },
 ): void {
   if (!output.interactive) {
-    for (const passage of passages) output.result(row(passage, names))
+    for (const passage of passages) output.result(pipeRow(passage, names))
     return
   }
   const stems = stemsOf(question)
   for (const passage of passages) {
-    for (const line of card(output, { passage, stems, names, explain })) output.result(line)
+    for (const line of cardLines(output, { passage, stems, names, explain })) output.result(line)
     output.result('')
   }
 }
 
-function row(passage: Passage, names: BaseNames | undefined): string {
+function pipeRow(passage: Passage, names: BaseNames | undefined): string {
   const { number, score, documentId, chunkIndex, document, id, text, knowledgeBaseId } = passage
   const cells = [
     number,
@@ -75,11 +75,11 @@ interface Card {
   readonly explain: boolean
 }
 
-function* card(output: Output, { passage, stems, names, explain }: Card): Generator<string> {
+function* cardLines(output: Output, { passage, stems, names, explain }: Card): Generator<string> {
   const { style } = output
   const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
   const number = pad(`[${passage.number}]`, indent.length - 1)
-  const right = measured(output, passage, explain)
+  const right = scoreColumn(output, passage, explain)
   const room = width - indent.length - (right.cells === 0 ? 0 : right.cells + 2)
   const { lines, section } = excerptWithSection(passage, stems, {
     width: width - indent.length,
@@ -87,13 +87,13 @@ function* card(output: Output, { passage, stems, names, explain }: Card): Genera
   })
   const title = truncate(section ? `${passageTitle(passage)} › ${section}` : passageTitle(passage), room)
   yield `${number} ${style.strong(pad(title, room))}  ${right.text}`.trimEnd()
-  for (const line of lines) yield indent + marked(line, style.mark)
+  for (const line of lines) yield indent + highlightMatches(line, style.mark)
   for (const line of sourceLines(passage, width, names)) yield style.dim(line)
 }
 
 /** End of a card's first line, and its width in cells. */
-function measured({ style }: Pick<Output, 'style'>, passage: Passage, explain: boolean) {
-  const numbers = explain ? formatMeasures(passage) : ''
+function scoreColumn({ style }: Pick<Output, 'style'>, passage: Passage, explain: boolean) {
+  const numbers = explain ? formatScores(passage) : ''
   if (passage.coverage === undefined) return { text: numbers, cells: numbers.length }
   const [filled, empty] = coverageBar(passage.coverage)
   const bar = (filled && style.good(filled)) + (empty && style.dim(empty))
@@ -105,10 +105,10 @@ function measured({ style }: Pick<Output, 'style'>, passage: Passage, explain: b
 export function excerptWithSection(
   passage: Passage,
   stems: ReadonlySet<string>,
-  room: Room,
+  room: ExcerptSize,
 ): { lines: ExcerptLine[]; section?: string } {
   const text = plain(passage.text)
-  if (!isOfMarkdown(passage)) return { lines: excerpt(text, stems, room) }
+  if (!isMarkdownDocument(passage)) return { lines: excerpt(text, stems, room) }
   const name = passageTitle(passage)
   const readable = readMarkdown(text, name)
   const lines = excerpt(readable.text, stems, room, readable.lineStarts)
@@ -125,7 +125,7 @@ export function excerptWithSection(
 }
 
 /** Returns true if the document is a Markdown file. */
-export function isOfMarkdown({ document }: Pick<Passage, 'document'>): boolean {
+export function isMarkdownDocument({ document }: Pick<Passage, 'document'>): boolean {
   return isMarkdown(sourceOf(document) ?? '')
 }
 

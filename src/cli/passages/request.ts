@@ -2,18 +2,18 @@ import { shellWord } from '../../base/shell-word.ts'
 import { UsageError } from '../errors.ts'
 
 /** Search options of each `--mode`. @see docs/searching.md */
-const modes = {
+const optionsOfMode = {
   hybrid: { hybrid: true },
   lexical: { hybrid: true, lexicalWeight: 1 },
   vector: { hybrid: false },
 } as const
 
-export type Mode = keyof typeof modes
-export const modeNames = ['hybrid', 'lexical', 'vector'] as const satisfies readonly Mode[]
+export type SearchMode = keyof typeof optionsOfMode
+export const modeNames = ['hybrid', 'lexical', 'vector'] as const satisfies readonly SearchMode[]
 
 /** Ranking options. Omitted options use the default of the runtime. */
-export interface Ranking {
-  readonly mode?: Mode
+export interface RankingSettings {
+  readonly mode?: SearchMode
   /** Weight of the lexical score, 0 to 1. */
   readonly lexicalWeight?: number
   readonly rerank?: boolean
@@ -24,11 +24,11 @@ export interface Ranking {
  *
  * @throws UsageError  when a weight is combined with a mode that ranks by words or vectors only
  */
-export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
-  if (lexicalWeight === undefined) return { ...(mode && modes[mode]), rerank }
+export function rankingOptions({ mode, lexicalWeight, rerank }: RankingSettings) {
+  if (lexicalWeight === undefined) return { ...(mode && optionsOfMode[mode]), rerank }
   if (mode === 'lexical' || mode === 'vector')
     throw new UsageError(`--lexical-weight cannot be combined with --mode ${mode}`)
-  return { ...modes.hybrid, lexicalWeight, rerank }
+  return { ...optionsOfMode.hybrid, lexicalWeight, rerank }
 }
 
 /**
@@ -43,7 +43,7 @@ export function requireClearQuestion(
   if (words.length > (all ? 1 : 2))
     throw new UsageError(
       'put a question of several words in quotes',
-      all ? [`${everywhere} ${whole}`] : [`wb kb search ${whole}`, butFirst(words)],
+      all ? [`${everywhere} ${whole}`] : [`wb kb search ${whole}`, suggestBaseFirst(words)],
     )
   if (all && saved !== undefined)
     throw new UsageError('--saved needs a knowledge base', [
@@ -52,6 +52,6 @@ export function requireClearQuestion(
 }
 
 /** Suggests the command for an alternative meaning: the first word is the knowledge base. */
-function butFirst([first, ...rest]: readonly string[]): string {
+function suggestBaseFirst([first, ...rest]: readonly string[]): string {
   return `wb kb search ${first} "${rest.join(' ')}"`
 }

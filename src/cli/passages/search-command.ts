@@ -5,19 +5,19 @@ import { WbCommand } from '../command/command.ts'
 import { UsageError } from '../errors.ts'
 import { findFilter } from '../find/filter.ts'
 import type { ResolveContext } from '../find/resolve.ts'
-import { conditionFlags, parseCondition } from './condition.ts'
 import { describeEmptyResult } from './empty-result.ts'
 import { findPassages, search } from './find-passages.ts'
-import { citedHits, rememberSearch } from './last-search.ts'
+import { storeSearch, toCitedHits } from './last-search.ts'
+import { conditionFlags, parseCondition } from './parse-condition.ts'
 import { printPassages } from './print-passages.ts'
-import { type Mode, modeNames, rankingOf } from './request.ts'
+import { modeNames, rankingOptions, type SearchMode } from './request.ts'
 import type { WorkspaceScope } from './workspace-scope.ts'
 
 /** Flags of search commands. */
 export const searchFlags = {
   limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'maximum number of passages' }),
   mode: Flags.option({ options: modeNames })({ summary: 'ranking method' }),
-  'lexical-weight': Flags.custom<number>({ parse: async text => share(text) })({
+  'lexical-weight': Flags.custom<number>({ parse: async text => parseWeight(text) })({
     summary: 'weight of the lexical score in hybrid mode, 0 to 1',
     helpValue: 'N',
   }),
@@ -28,9 +28,9 @@ export const searchFlags = {
 }
 
 /** Values of {@link searchFlags}. */
-interface Narrowed {
+interface SearchFlags {
   readonly limit: number
-  readonly mode?: Mode
+  readonly mode?: SearchMode
   readonly 'lexical-weight'?: number
   readonly rerank?: boolean
   readonly filter?: string
@@ -40,7 +40,7 @@ interface Narrowed {
 }
 
 /** Parses a number from 0 to 1. @throws UsageError */
-function share(text: string): number {
+function parseWeight(text: string): number {
   const value = text.trim() === '' ? Number.NaN : Number(text)
   if (value >= 0 && value <= 1) return value
   throw new UsageError(`--lexical-weight takes a number from 0 to 1, not "${text}"`)
@@ -54,13 +54,13 @@ export abstract class SearchCommand extends WbCommand {
     return typed ?? this.ask('What do you want to know?', missing)
   }
 
-  protected async answer(question: string, base: KnowledgeBase | WorkspaceScope, flags: Narrowed) {
+  protected async answer(question: string, base: KnowledgeBase | WorkspaceScope, flags: SearchFlags) {
     const { client, signal, output, resolveContext } = this
     const body = {
       text: question,
       filter: parseCondition(flags),
       knowledgeFilterId: await savedFilterId(resolveContext, base, flags.saved),
-      ...rankingOf({ ...flags, lexicalWeight: flags['lexical-weight'] }),
+      ...rankingOptions({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }
     const asked = { client, base, signal, body }
     if (output.json) {
@@ -70,17 +70,17 @@ export abstract class SearchCommand extends WbCommand {
     const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
     if (passages.length === 0) return output.note(await describeEmptyResult({ client, base, flags }))
     printPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
-    if (rememberSearch(this.profile, citedHits(base, passages)) && output.interactive)
-      output.next('wb documents show 1')
+    if (storeSearch(this.profile, toCitedHits(base, passages)) && output.interactive)
+      output.suggest('wb documents show 1')
   }
 }
 
 /** Returns the ID of the saved filter; undefined if none is given, or for all knowledge bases. */
 async function savedFilterId(
-  resolving: Pick<ResolveContext, 'client' | 'choose'>,
+  context: Pick<ResolveContext, 'client' | 'promptForChoice'>,
   base: KnowledgeBase | WorkspaceScope,
   wanted: string | undefined,
 ): Promise<string | undefined> {
   if (wanted === undefined || 'names' in base) return undefined
-  return (await findFilter(resolving, base, wanted)).knowledgeFilterId
+  return (await findFilter(context, base, wanted)).knowledgeFilterId
 }

@@ -12,7 +12,7 @@ export interface WorkspaceScope {
 }
 
 export async function workspaceScope(client: Client, { workspaceId }: Workspace): Promise<WorkspaceScope> {
-  return placeOf(workspaceId, await listKnowledgeBases(client, workspaceId))
+  return createScope(workspaceId, await listKnowledgeBases(client, workspaceId))
 }
 
 /**
@@ -21,12 +21,12 @@ export async function workspaceScope(client: Client, { workspaceId }: Workspace)
  * @throws WbError, UsageError  see {@link resolveKnowledgeBase}
  */
 export function knowledgeBaseOrAll(
-  resolving: ResolveContext,
+  context: ResolveContext,
   named: string | undefined,
 ): Promise<KnowledgeBase | WorkspaceScope> {
-  return resolveKnowledgeBase(resolving, named, placeOf)
+  return resolveKnowledgeBase(context, named, createScope)
 }
 
-function placeOf(workspaceId: string, bases: readonly KnowledgeBase[]): WorkspaceScope {
+function createScope(workspaceId: string, bases: readonly KnowledgeBase[]): WorkspaceScope {
   return { workspaceId, names: new Map(bases.map(base => [base.knowledgeBaseId, base.name])) }
 }

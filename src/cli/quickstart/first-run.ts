@@ -14,23 +14,23 @@ import { plainLine } from '../terminal/terminal-text.ts'
 export async function offerThisFolder(io: Io): Promise<boolean> {
   const { cwd: folder, env } = io
   if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
-  if (!(await isUntouched(readProfile({}, io)))) return false
+  if (!(await isUnused(readProfile({}, io)))) return false
   const question = `You have no documents yet. Ingest the folder ${plainLine(basename(folder))} and search it?`
   return askYesNo(io, question, new AbortController().signal, false)
 }
 
 /** True if no runtime is configured and the data directory is empty. */
-async function isUntouched({ url, config, dataDir }: Profile): Promise<boolean> {
-  if (url !== undefined || config.variable !== undefined || !isBare(dataDir)) return false
+async function isUnused({ url, config, dataDir }: Profile): Promise<boolean> {
+  if (url !== undefined || config.variable !== undefined || !isEmptyDataDir(dataDir)) return false
   return (await findLocalServer(dataDir)) === undefined && holdsNothing(dataDir)
 }
 
 /** Files that commands create in a data directory even if they store nothing. */
-const madeByAsking = /^workbase\.db(?:-wal|-shm|\.id)?$|^serve\.lock$|^uploads$/
+const emptyStoreFile = /^workbase\.db(?:-wal|-shm|\.id)?$|^serve\.lock$|^uploads$/
 
-function isBare(folder: string): boolean {
+function isEmptyDataDir(folder: string): boolean {
   try {
-    return readdirSync(folder).every(name => madeByAsking.test(name))
+    return readdirSync(folder).every(name => emptyStoreFile.test(name))
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT'
   }

@@ -2,12 +2,12 @@ import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
 import { UsageError } from '../errors.ts'
-import { sizeOf } from '../ingest/size.ts'
-import { filesOf, type Intake } from '../ingest/sources.ts'
+import { countDocuments } from '../ingest/count-documents.ts'
+import { type Intake, walkIntake } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
 import { resolveTypedPath } from '../resolve-typed-path.ts'
 
-const shippedName = 'handbook'
+const shippedBaseName = 'handbook'
 /** A question that the shipped documents answer. */
 export const shippedQuestion = 'is my data encrypted'
 /** Another question that the shipped documents answer. */
@@ -15,7 +15,7 @@ export const nextShippedQuestion = 'how do I back up'
 const nameCharsMax = 48
 
 /** Plan of a quickstart. */
-export interface Plan {
+export interface QuickstartPlan {
   readonly intake: Intake
   readonly name: string
   /** Undefined if the question is derived from the first documents. */
@@ -35,28 +35,28 @@ export async function planQuickstart(
   first: string | undefined,
   second: string | undefined,
   { cwd, signal }: { cwd: string; signal: AbortSignal },
-): Promise<Plan> {
-  const alone =
+): Promise<QuickstartPlan> {
+  const isQuestionOnly =
     second === undefined &&
     first !== undefined &&
     /\s/.test(first) &&
     !(await isFolder(resolveTypedPath(cwd, first)))
-  const folder = alone ? undefined : first
-  const question = alone ? first : second
-  if (folder === undefined) return shipped(question, cwd)
+  const folder = isQuestionOnly ? undefined : first
+  const question = isQuestionOnly ? first : second
+  if (folder === undefined) return planShipped(question, cwd)
   if (!(await isFolder(resolveTypedPath(cwd, folder))))
     throw new UsageError(`there is no folder "${folder}"`, [
       'wb quickstart ./my-folder "a question"',
       'wb quickstart',
     ])
   const intake = { paths: [folder], cwd, all: false, stdin: undefined }
-  if ((await sizeOf(intake, filesOf(intake), signal)) === 0)
-    return { ...(await shipped(question, cwd)), emptyFolder: folder }
-  return { intake, name: nameFromPath(resolve(cwd, folder)), question, isShipped: false }
+  if ((await countDocuments(intake, walkIntake(intake), signal)) === 0)
+    return { ...(await planShipped(question, cwd)), emptyFolder: folder }
+  return { intake, name: baseNameFromPath(resolve(cwd, folder)), question, isShipped: false }
 }
 
 /** Reference pages, which match every question a little and answer none. */
-const apart = [
+const referencePages = [
   'architecture.md',
   'benchmarks.md',
   'api.md',
@@ -67,12 +67,12 @@ const apart = [
 ]
 
 /** Plans to use the user documentation of the package. Subfolders are for contributors. */
-async function shipped(question: string | undefined, cwd: string): Promise<Plan> {
+async function planShipped(question: string | undefined, cwd: string): Promise<QuickstartPlan> {
   const folder = join(packageRoot(), 'docs')
-  const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !apart.includes(name))
+  const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !referencePages.includes(name))
   const paths = pages.map(name => join(folder, name))
   const intake = { paths, cwd, all: true, stdin: undefined, prefix: 'docs/' }
-  return { intake, name: shippedName, question, isShipped: true }
+  return { intake, name: shippedBaseName, question, isShipped: true }
 }
 
 async function isFolder(path: string): Promise<boolean> {
@@ -81,11 +81,11 @@ async function isFolder(path: string): Promise<boolean> {
 }
 
 /** Derives the name of a knowledge base from a folder: letters, digits and underscores after a letter. */
-export function nameFromPath(folder: string): string {
+export function baseNameFromPath(folder: string): string {
   const plain = basename(folder)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9]+/g, '_')
     .replace(/^[^A-Za-z]+|_+$/g, '')
-  return plain.slice(0, nameCharsMax) || shippedName
+  return plain.slice(0, nameCharsMax) || shippedBaseName
 }

@@ -5,18 +5,18 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import { type Workspace, workspaces } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
+import { documentName } from '../fields/resources.ts'
 import { listKnowledgeBases } from '../find/resolve.ts'
 import { ingest } from '../ingest/ingest.ts'
-import { detailLines, type Summary, seconds } from '../ingest/summary.ts'
+import { detailLines, formatElapsed, type IngestSummary } from '../ingest/summary.ts'
 import { findPassages, type Passage } from '../passages/find-passages.ts'
-import { citedHits, rememberSearch } from '../passages/last-search.ts'
+import { storeSearch, toCitedHits } from '../passages/last-search.ts'
 import type { Profile } from '../settings/profile.ts'
-import { documentName } from '../shown/resources.ts'
-import { counted, type Output } from '../terminal/output.ts'
+import { formatCounted, type Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
-import { countItems } from '../terminal/take.ts'
+import { countItems } from '../terminal/take-first.ts'
 import { pad, plainLine } from '../terminal/terminal-text.ts'
-import { nextShippedQuestion, type Plan, shippedQuestion } from './plan.ts'
+import { nextShippedQuestion, type QuickstartPlan, shippedQuestion } from './plan.ts'
 
 /** Number of passages in the first answer. */
 const passagesShown = 3
@@ -39,8 +39,8 @@ export interface QuickstartResult {
   readonly base: KnowledgeBase
   /** True if commands use this workspace by default, so that suggestions need not name it. */
   readonly isDefaultWorkspace: boolean
-  readonly held: { readonly documents: number; readonly chunks: number | undefined }
-  readonly summary: Summary
+  readonly contents: { readonly documents: number; readonly chunks: number | undefined }
+  readonly summary: IngestSummary
   readonly question: string
   /** Suggested next question. */
   readonly nextQuestion: string
@@ -52,28 +52,32 @@ export interface QuickstartResult {
  *
  * @throws the error that interrupted the ingest, after its completed work is reported
  */
-export async function quickstart(parts: QuickstartOptions, plan: Plan): Promise<QuickstartResult> {
+export async function quickstart(parts: QuickstartOptions, plan: QuickstartPlan): Promise<QuickstartResult> {
   const { client, signal, progress, output, profile, runtime } = parts
   const style = output.errorStyle
   if (plan.emptyFolder)
     output.note(
       `  – ${folderName(plan.emptyFolder)} contains no text, so the documents of Workbase are used instead\n`,
     )
-  const { workspace, base, isDefaultWorkspace } = await prepare(client, profile.workspace, plan.name)
+  const { workspace, base, isDefaultWorkspace } = await findOrCreateTarget(
+    client,
+    profile.workspace,
+    plan.name,
+  )
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
-  const { summary, broken } = await ingest({ client, signal, progress, base }, plan.intake)
+  const { summary, interruption } = await ingest({ client, signal, progress, base }, plan.intake)
   for (const line of detailLines(output, summary.tally)) output.warn(line)
-  if (broken) throw broken.error
+  if (interruption) throw interruption.error
   if (parts.wait) await runtime.settle({ signal, progress })
   progress.end()
-  const held = await holdings(client, base)
+  const contents = await countContents(client, base)
   output.note(
-    `  ${style.good('✓')} knowledge   ${pad(base.name, nameWidth)}  ${heldInWords(held, summary)}\n`,
+    `  ${style.good('✓')} knowledge   ${pad(base.name, nameWidth)}  ${formatContents(contents, summary)}\n`,
   )
-  const [question, nextQuestion] = await questions(client, base, plan)
+  const [question, nextQuestion] = await chooseQuestions(client, base, plan)
   const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
-  rememberSearch(profile, citedHits(base, passages))
-  return { workspace, base, isDefaultWorkspace, held, summary, question, nextQuestion, passages }
+  storeSearch(profile, toCitedHits(base, passages))
+  return { workspace, base, isDefaultWorkspace, contents, summary, question, nextQuestion, passages }
 }
 
 const nameWidth = 14
@@ -82,10 +86,16 @@ function folderName(folder: string): string {
   return folder === '.' ? 'this folder' : plainLine(folder)
 }
 
-function heldInWords({ documents, chunks }: QuickstartResult['held'], { tally, elapsedMs }: Summary): string {
+function formatContents(
+  { documents, chunks }: QuickstartResult['contents'],
+  { tally, elapsedMs }: IngestSummary,
+): string {
   const changed = tally.added + tally.replaced > 0
-  const parts = [counted(documents, 'document'), ...(chunks === undefined ? [] : [counted(chunks, 'chunk')])]
-  return `${parts.join(', ')}   ${changed ? seconds(elapsedMs) : 'unchanged'}`
+  const parts = [
+    formatCounted(documents, 'document'),
+    ...(chunks === undefined ? [] : [formatCounted(chunks, 'chunk')]),
+  ]
+  return `${parts.join(', ')}   ${changed ? formatElapsed(elapsedMs) : 'unchanged'}`
 }
 
 /**
@@ -118,7 +128,7 @@ export function nextStepLines(
 }
 
 /** Returns the workspace and knowledge base, and creates missing ones. */
-async function prepare(
+async function findOrCreateTarget(
   client: Client,
   named: string | undefined,
   name: string,
@@ -135,7 +145,7 @@ async function prepare(
 }
 
 /** Counts the contents of a knowledge base. */
-async function holdings(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
+async function countContents(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
   const params = { workspaceId, knowledgeBaseId }
   const { embedder } = await client.call(kb.show, { params })
   const held = await countItems(client.items(documents.list, { params }))
@@ -146,19 +156,19 @@ async function holdings(client: Client, { workspaceId, knowledgeBaseId }: Knowle
  * Returns the question to ask now, and another. For a knowledge base with unknown contents, they come from
  * the names of the first documents.
  */
-async function questions(
+async function chooseQuestions(
   client: Client,
   { workspaceId, knowledgeBaseId }: KnowledgeBase,
-  { question, isShipped }: Plan,
+  { question, isShipped }: QuickstartPlan,
 ): Promise<[string, string]> {
   if (isShipped) return [question ?? shippedQuestion, nextShippedQuestion]
   const params = { workspaceId, knowledgeBaseId }
   const { items } = await client.call(documents.list, { params, query: { limit: 2 } })
-  const [first = shippedQuestion, second = first] = items.map(questionAfter)
+  const [first = shippedQuestion, second = first] = items.map(questionFromName)
   return question === undefined ? [first, second] : [question, first]
 }
 
-function questionAfter(document: Document): string {
+function questionFromName(document: Document): string {
   return plainLine(documentName(document))
     .replace(/\.\w+$/, '')
     .replace(/[-_/]+/g, ' ')

@@ -7,8 +7,8 @@ import { plainLine } from '../terminal/terminal-text.ts'
 export function formatLogLine(line: string): string {
   const { level, msg, method, route, status, reason, code, requestId } = fieldsOf(line)
   if (level !== 'warn' || msg !== 'request') return line.trimEnd()
-  const told = `${method} ${route} failed with ${status}: ${reason ?? code} (request ${requestId})`
-  return `  ! ${plainLine(told)}`
+  const text = `${method} ${route} failed with ${status}: ${reason ?? code} (request ${requestId})`
+  return `  ! ${plainLine(text)}`
 }
 
 function fieldsOf(line: string): Record<string, unknown> {

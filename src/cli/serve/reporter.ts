@@ -7,7 +7,7 @@ import { BufferedLog } from './buffered-log.ts'
 import { formatLogLine } from './format-log-line.ts'
 import type { ServeEvents } from './serve.ts'
 import type { Serving } from './serving.ts'
-import { openWarning, welcome } from './welcome.ts'
+import { openAccessWarning, welcome } from './welcome.ts'
 
 /** Messages of `wb serve`: text for a terminal, or JSON lines on stdout with `--json`. */
 export class ServeReporter implements ServeEvents {
@@ -18,41 +18,41 @@ export class ServeReporter implements ServeEvents {
     private readonly io: Pick<Io, 'stdout' | 'stderr'>,
     private readonly about: { dataDir: string; isDefaultDataDir: boolean; version: string; verbose: boolean },
   ) {
-    this.#log = new BufferedLog(output.json ? this.#forPrograms() : this.#forPeople())
+    this.#log = new BufferedLog(output.json ? this.#jsonLog() : this.#terminalLog())
   }
 
-  #forPrograms(): { write(line: string): unknown } {
-    return this.output.filters ? { write: line => this.#tell(JSON.parse(line)) } : this.io.stdout
+  #jsonLog(): { write(line: string): unknown } {
+    return this.output.hasFilter ? { write: line => this.#printJsonLine(JSON.parse(line)) } : this.io.stdout
   }
 
   /** Prints a JSON line. Reports an error of the filter expression without ending the server. */
-  #tell(value: unknown): void {
+  #printJsonLine(value: unknown): void {
     try {
       this.output.line(value)
     } catch (error) {
-      this.#complain(reportOf(error))
+      this.#printReport(reportOf(error))
     }
   }
 
   /** Formats log lines for a terminal without `--verbose`. The log contains the details. */
-  #forPeople(): { write(line: string): unknown } {
+  #terminalLog(): { write(line: string): unknown } {
     if (this.about.verbose || !this.io.stderr.isTTY) return this.io.stderr
     return { write: line => this.output.trace(formatLogLine(line)) }
   }
 
   voice({ config }: LocalConfig): Voice {
-    const forPeople = this.about.verbose ? 'info' : 'warn'
-    return { level: this.output.json ? config.runtime.logLevel : forPeople, stream: this.#log }
+    const terminalLevel = this.about.verbose ? 'info' : 'warn'
+    return { level: this.output.json ? config.runtime.logLevel : terminalLevel, stream: this.#log }
   }
 
   /** Prints the first message, and then the log lines before it. */
   async started(serving: Serving): Promise<void> {
     const { output } = this
-    if (serving.runtime.fault !== undefined) this.#rescue(serving)
-    else if (output.json) this.#event('ready', serving)
+    if (serving.runtime.fault !== undefined) this.#reportRescueMode(serving)
+    else if (output.json) this.#printEvent('ready', serving)
     else output.result(await this.#welcome(serving))
     this.release()
-    const open = await openWarning(this.#screen(serving))
+    const open = await openAccessWarning(this.#details(serving))
     if (open) output.warn(`  ${output.errorStyle.bad('!')} ${open}`)
     for (const warning of serving.config.warnings) output.warn(`  ! ${warning}`)
   }
@@ -67,8 +67,8 @@ export class ServeReporter implements ServeEvents {
   }
 
   restarted(serving: Serving): void {
-    if (serving.runtime.fault !== undefined) this.#rescue(serving)
-    else if (this.output.json) this.#event('restarted', serving)
+    if (serving.runtime.fault !== undefined) this.#reportRescueMode(serving)
+    else if (this.output.json) this.#printEvent('restarted', serving)
     else this.output.warn(`  ${this.output.errorStyle.good('✓')} restarted at ${serving.url}`)
     for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
   }
@@ -76,43 +76,43 @@ export class ServeReporter implements ServeEvents {
   notRestarted(error: unknown): void {
     const report = reportOf(error)
     const { kind, code = kind, message } = report
-    if (this.output.json) this.#tell({ event: 'not restarted', error: { code, message } })
+    if (this.output.json) this.#printJsonLine({ event: 'not restarted', error: { code, message } })
     else
-      this.#complain({ ...report, message: `not restarted: ${message}` }, [
+      this.#printReport({ ...report, message: `not restarted: ${message}` }, [
         '    the server continues with its previous configuration',
       ])
   }
 
-  #rescue(serving: Serving): void {
+  #reportRescueMode(serving: Serving): void {
     const report = reportOf(serving.runtime.fault)
     const { kind, code = kind, message } = report
-    if (this.output.json) return void this.#event('rescue', serving, { error: { code, message } })
-    this.#complain({ ...report, message: `rescue mode: ${message}` }, [
+    if (this.output.json) return void this.#printEvent('rescue', serving, { error: { code, message } })
+    this.#printReport({ ...report, message: `rescue mode: ${message}` }, [
       '',
       `    ${serving.url}/setup-status    shows the state; most other requests are rejected`,
-      `    ${wayOut(serving.config)}`,
+      `    ${recoveryCommand(serving.config)}`,
     ])
   }
 
-  #complain(report: Report, more: readonly string[] = []): void {
+  #printReport(report: Report, more: readonly string[] = []): void {
     this.output.trace([...reportLines(report, this.output.errorStyle), ...more].join('\n'))
   }
 
-  #event(event: string, { url }: Serving, more: object = {}): void {
-    this.#tell({ event, url, pid: hostFacts.pid, dataDir: this.about.dataDir, ...more })
+  #printEvent(event: string, { url }: Serving, more: object = {}): void {
+    this.#printJsonLine({ event, url, pid: hostFacts.pid, dataDir: this.about.dataDir, ...more })
   }
 
   #welcome(serving: Serving): Promise<string> {
-    return welcome(this.#screen(serving), this.output.style)
+    return welcome(this.#details(serving), this.output.style)
   }
 
-  #screen({ url, loopback, config, runtime }: Serving) {
+  #details({ url, loopback, config, runtime }: Serving) {
     return { url, loopback, config, runtime, ...this.about }
   }
 }
 
 /** Returns the command to run when the problem is fixed. */
-function wayOut({ config: { auth } }: LocalConfig): string {
+function recoveryCommand({ config: { auth } }: LocalConfig): string {
   const restart = 'wb api POST /setup/restart    in another terminal, after you have fixed the cause'
   if (auth.mode === 'disabled') return restart
   if (auth.bootstrapTokenRef !== null) return `WB_API_KEY=BOOTSTRAP_TOKEN ${restart}`

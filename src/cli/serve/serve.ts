@@ -53,15 +53,15 @@ export async function serve(
   reporter: ServeEvents,
 ): Promise<Serving> {
   const config = await readConfig(profile, io, flags)
-  refuseUntrustedConfig(config)
-  const { host, port } = { ...config.config.runtime, ...given(flags) }
-  await refuseOpenBind(host, config, flags.allowOpenAccess)
+  requireTrustedConfig(config)
+  const { host, port } = { ...config.config.runtime, ...definedFlags(flags) }
+  await requireClosedBind(host, config, flags.allowOpenAccess)
   const certificate = flags.https && readCertificate(flags.https, io.cwd)
-  const made = trustCreatedDataDir(profile)
-  const taken = await lockDataDir(profile.dataDir)
-  if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
-  const { lock } = taken
-  const undo: (() => unknown)[] = [() => lock.release()]
+  const trustDataDir = trustCreatedDataDir(profile)
+  const locked = await lockDataDir(profile.dataDir)
+  if (!('lock' in locked)) throw alreadyServedError(profile, locked.heldBy)
+  const { lock } = locked
+  const cleanups: (() => unknown)[] = [() => lock.release()]
   let serving: Serving | undefined
   try {
     const loopback = isLoopback(host)
@@ -73,22 +73,22 @@ export async function serve(
         restart: () => serving?.restart(),
       })
     const runtime = await open(config, false)
-    undo.unshift(() => runtime.close())
-    await made()
+    cleanups.unshift(() => runtime.close())
+    await trustDataDir()
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
-      refuseAddress(error, { host, port, named: namedConfig(profile) }),
+      throwListenError(error, { host, port, named: configFlag(profile) }),
     )
     // Otherwise the process would stay alive after an error.
-    undo.unshift(() => listening.close(0))
+    cleanups.unshift(() => listening.close(0))
     const endOnException = keepServing(io.signals, () => (serving?.runtime ?? runtime).app.log)
-    undo.unshift(endOnException)
+    cleanups.unshift(endOnException)
     serving = new Serving({
       config,
       runtime,
       listening,
       loopback,
       reporter,
-      read: () => readAgain(profile, io, flags, host),
+      read: () => rereadConfig(profile, io, flags, host),
       open: config => open(config, true),
       release() {
         endOnException()
@@ -103,7 +103,7 @@ export async function serve(
     })
     return serving
   } catch (error) {
-    for (const step of undo) await step()
+    for (const step of cleanups) await step()
     throw error
   }
 }
@@ -113,22 +113,22 @@ export async function serve(
  *
  * @throws UsageError, validation_error  when the server could not start with it
  */
-async function readAgain(profile: Profile, io: Io, flags: ServeFlags, host: string): Promise<LocalConfig> {
+async function rereadConfig(profile: Profile, io: Io, flags: ServeFlags, host: string): Promise<LocalConfig> {
   await requireStillTrusted(profile)
   const config = await readConfig(profile, io, flags)
-  refuseUntrustedConfig(config)
-  await refuseOpenBind(host, config, flags.allowOpenAccess)
+  requireTrustedConfig(config)
+  await requireClosedBind(host, config, flags.allowOpenAccess)
   const [problem] = await secretProblems(config)
   if (problem) throw new WbError('validation_error', `${problem.key}: ${problem.message}`)
   return config
 }
 
-function given({ host, port }: ServeFlags): { host?: string; port?: number } {
+function definedFlags({ host, port }: ServeFlags): { host?: string; port?: number } {
   return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
 }
 
 /** @see docs/security.md#rule-6 */
-function refuseUntrustedConfig({ found }: LocalConfig): void {
+function requireTrustedConfig({ found }: LocalConfig): void {
   if (found.untrusted)
     throw new UsageError(untrustedFileMessage(found.untrusted), [
       'wb trust    trusts the files of this folder, for all commands',
@@ -137,7 +137,7 @@ function refuseUntrustedConfig({ found }: LocalConfig): void {
 }
 
 /** @see docs/security.md#rule-2 */
-async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
+async function requireClosedBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
   if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
   if (await anonymousPass(config))
     throw new UsageError(`on ${host}, other machines could read and change everything without a credential`, [
@@ -146,7 +146,7 @@ async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolea
     ])
 }
 
-function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
+function alreadyServedError({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
   const who = holder ? `process ${holder.pid} at ${holder.url}` : 'another process, which is still starting'
   const next = holder
     ? [`wb kb list    uses it`, `kill ${holder.pid}    stops it`]
@@ -188,11 +188,11 @@ function readPem<T>(
 }
 
 /** Returns the flag that selects the same configuration. */
-function namedConfig({ config: { flag } }: Profile): string {
+function configFlag({ config: { flag } }: Profile): string {
   return flag === undefined ? '' : ` --config ${shellWord(flag)}`
 }
 
-function refuseAddress(
+function throwListenError(
   error: unknown,
   { host, port, named }: { host: string; port: number; named: string },
 ): never {

@@ -54,12 +54,12 @@ export class Serving {
   /** Replaces the runtime. If the new configuration is invalid, the current runtime continues. */
   restart(): void {
     if (this.#isEnding) return
-    this.#restarting ??= this.#exchange().finally(() => {
+    this.#restarting ??= this.#replaceRuntime().finally(() => {
       this.#restarting = undefined
     })
   }
 
-  async #exchange(): Promise<void> {
+  async #replaceRuntime(): Promise<void> {
     const { listening, reporter, read, open } = this.#parts
     let config: LocalConfig
     try {
@@ -69,7 +69,7 @@ export class Serving {
     }
     reporter.restarting()
     await listening.drain(drainMs)
-    await closed(this.runtime)
+    await closeRuntime(this.runtime)
     this.runtime = await open(config)
     this.config = config
     listening.use(this.runtime.app)
@@ -81,13 +81,13 @@ export class Serving {
     this.#isEnding = true
     await this.#restarting
     await this.#parts.listening.close(drainMs)
-    await closed(this.runtime)
+    await closeRuntime(this.runtime)
     this.#parts.release()
   }
 }
 
 /** Closes a runtime. Stops waiting after {@link drainMs}. */
-async function closed(runtime: ServerRuntime): Promise<void> {
-  const late = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
-  await Promise.race([runtime.close(), late])
+async function closeRuntime(runtime: ServerRuntime): Promise<void> {
+  const timeout = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
+  await Promise.race([runtime.close(), timeout])
 }

@@ -3,7 +3,7 @@ import type { AuthConfig } from '../../contract/auth.ts'
 import { browserSignInHint } from '../command/sign-in-hints.ts'
 import { acceptsTokensOnly } from '../connection/auth-methods.ts'
 import { anonymousPass, type ServerRuntime } from '../local.ts'
-import { counted } from '../terminal/output.ts'
+import { formatCounted } from '../terminal/output.ts'
 import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 
@@ -16,12 +16,12 @@ export interface StartedServer extends Pick<Serving, 'url' | 'loopback' | 'confi
 }
 
 /** Returns the startup text: address, data, authentication and next commands. */
-export async function welcome(begun: StartedServer, style: Style): Promise<string> {
-  const { url, runtime, dataDir, version } = begun
-  const { workspaces } = await asked<{ workspaces: number }>(runtime, '/readyz')
+export async function welcome(server: StartedServer, style: Style): Promise<string> {
+  const { url, runtime, dataDir, version } = server
+  const { workspaces } = await fetchJson<{ workspaces: number }>(runtime, '/readyz')
   const fields = {
-    data: `${dataDir} · ${counted(workspaces, 'workspace')}`,
-    ...(await auth(begun)),
+    data: `${dataDir} · ${formatCounted(workspaces, 'workspace')}`,
+    ...(await authFields(server)),
     reference: `${url}/docs`,
     'ctrl-c': 'stops the server',
   }
@@ -31,20 +31,20 @@ export async function welcome(begun: StartedServer, style: Style): Promise<strin
       ([name, text]) => `  ${style.dim(name)}${' '.repeat(11 - name.length)}${text}`,
     ),
     '',
-    `  ${await nextLine(begun, workspaces)}`,
+    `  ${await nextCommand(server, workspaces)}`,
   ].join('\n')
 }
 
-async function asked<T>(runtime: ServerRuntime, path: string): Promise<T> {
+async function fetchJson<T>(runtime: ServerRuntime, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
 }
 
 /** Describes the callers that are allowed, and how they authenticate. */
-async function auth({ loopback, config, runtime }: StartedServer): Promise<Record<string, string>> {
+async function authFields({ loopback, config, runtime }: StartedServer): Promise<Record<string, string>> {
   const { mode, bootstrapTokenRef, oidc } = config.config.auth
-  if (mode === 'disabled') return { callers: anyone(loopback) }
-  const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
-  const { modes } = await waysOf(runtime)
+  if (mode === 'disabled') return { callers: describeAnyCaller(loopback) }
+  const passing = (await anonymousPass(config)) ? `${describeAnyCaller(loopback)}; ` : ''
+  const { modes } = await fetchAuthMethods(runtime)
   const proofs = [
     modes.apiKey && 'an API key',
     modes.oidc && 'an access token of the identity provider',
@@ -58,32 +58,36 @@ async function auth({ loopback, config, runtime }: StartedServer): Promise<Recor
   }
 }
 
-function anyone(loopback: boolean): string {
+function describeAnyCaller(loopback: boolean): string {
   return loopback ? 'anyone on this machine' : 'anyone who can reach this address'
 }
 
-async function nextLine(begun: StartedServer, workspaces: number): Promise<string> {
-  const { config, runtime, url, dataDir, isDefaultDataDir } = begun
+async function nextCommand(server: StartedServer, workspaces: number): Promise<string> {
+  const { config, runtime, url, dataDir, isDefaultDataDir } = server
   const place = isDefaultDataDir ? '' : ` --data-dir ${shellWord(dataDir)}`
   const elsewhere = (line: string) => `${line}${place}    in another terminal`
   if (await anonymousPass(config)) return elsewhere(workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"')
-  const ways = await waysOf(runtime)
+  const ways = await fetchAuthMethods(runtime)
   return acceptsTokensOnly(ways)
     ? browserSignInHint(url, ways.loginPath)
     : elsewhere('wb keys create NAME --role admin --as-operator')
 }
 
-function waysOf(runtime: ServerRuntime): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
-  return asked(runtime, '/auth/config')
+function fetchAuthMethods(runtime: ServerRuntime): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
+  return fetchJson(runtime, '/auth/config')
 }
 
 /** Returns a warning if the server stores data without authentication. */
-export async function openWarning({ loopback, config, dataDir }: StartedServer): Promise<string | undefined> {
+export async function openAccessWarning({
+  loopback,
+  config,
+  dataDir,
+}: StartedServer): Promise<string | undefined> {
   const { controlPlane, auth } = config.config
   if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined
   const setting =
     auth.mode === 'disabled'
       ? 'auth.mode: apiKey and anonymousPolicy: reject'
       : 'auth.anonymousPolicy: reject'
-  return `${anyone(loopback)} can read and change everything in ${dataDir} without a credential; to require one, set ${setting}`
+  return `${describeAnyCaller(loopback)} can read and change everything in ${dataDir} without a credential; to require one, set ${setting}`
 }

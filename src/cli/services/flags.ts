@@ -10,7 +10,7 @@ export const typeFlag = Flags.option({
 })()
 
 /** Fields with a separate flag, and the types that have them. Other fields are set with `--set`. */
-const fields: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {
+const fieldOfFlag: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {
   description: ['description', serviceTypes],
   status: ['status', serviceTypes],
   endpoint: ['endpointBaseUrl', serviceTypes],
@@ -34,7 +34,7 @@ const fields: Readonly<Record<string, readonly [field: string, types: readonly S
 }
 
 /** Flags for the fields of services. */
-export const fieldFlags = {
+export const serviceFlags = {
   description: Flags.string({ summary: 'purpose' }),
   status: Flags.string({
     options: ['active', 'deprecated', 'experimental'],
@@ -65,26 +65,26 @@ export const fieldFlags = {
   }),
 }
 
-type Given = Readonly<Record<string, unknown>>
+type FlagValues = Readonly<Record<string, unknown>>
 
 /**
  * Returns the fields that the flags set.
  *
  * @throws UsageError  when services of the type have no such field
  */
-export function serviceFieldsFrom(given: Given, type: ServiceType): Record<string, unknown> {
+export function serviceFieldsFrom(given: FlagValues, type: ServiceType): Record<string, unknown> {
   const body: Record<string, unknown> = {}
-  for (const [flag, [field, types]] of Object.entries(fields)) {
+  for (const [flag, [field, types]] of Object.entries(fieldOfFlag)) {
     if (given[flag] === undefined) continue
     if (!types.includes(type))
       throw new UsageError(`--${flag} does not apply to ${type} services, only to ${types.join(', ')}`)
     body[field] = given[flag]
   }
-  for (const entry of (given.set ?? []) as string[]) Object.assign(body, assignment(entry))
+  for (const entry of (given.set ?? []) as string[]) Object.assign(body, parseAssignment(entry))
   return body
 }
 
-function assignment(entry: string): Record<string, unknown> {
+function parseAssignment(entry: string): Record<string, unknown> {
   const [, field, value] = /^(\w+)=(.*)$/s.exec(entry) ?? []
   if (field === undefined || value === undefined)
     throw new UsageError(`--set ${entry} is not FIELD=VALUE`, ['--set maxInputTokens=512'])

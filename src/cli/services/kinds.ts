@@ -20,9 +20,9 @@ export interface Service {
 
 /** Properties of a service type. */
 interface ServiceKind {
-  readonly one: string
+  readonly noun: string
   readonly idField: string
-  readonly notFound: ErrorCode
+  readonly notFoundCode: ErrorCode
   readonly routes:
     | typeof chunkingServices
     | typeof embeddingServices
@@ -31,43 +31,43 @@ interface ServiceKind {
   /** Request bodies of presets by name. */
   readonly presets: Readonly<Record<string, object>>
   /** Required fields and their flags. */
-  readonly required: Readonly<Record<string, string>>
+  readonly requiredFlags: Readonly<Record<string, string>>
 }
 
-const model = { provider: 'provider', modelName: 'model' }
+const modelFlags = { provider: 'provider', modelName: 'model' }
 
 export const serviceKinds: Readonly<Record<ServiceType, ServiceKind>> = {
   chunking: {
-    one: 'chunking service',
+    noun: 'chunking service',
     idField: 'chunkingServiceId',
-    notFound: 'chunking_service_not_found',
+    notFoundCode: 'chunking_service_not_found',
     routes: chunkingServices,
     presets: chunkingPresets,
-    required: { engine: 'engine' },
+    requiredFlags: { engine: 'engine' },
   },
   embedding: {
-    one: 'embedding service',
+    noun: 'embedding service',
     idField: 'embeddingServiceId',
-    notFound: 'embedding_service_not_found',
+    notFoundCode: 'embedding_service_not_found',
     routes: embeddingServices,
     presets: embeddingPresets,
-    required: { ...model, embeddingDimension: 'dimension' },
+    requiredFlags: { ...modelFlags, embeddingDimension: 'dimension' },
   },
   reranking: {
-    one: 'reranking service',
+    noun: 'reranking service',
     idField: 'rerankingServiceId',
-    notFound: 'reranking_service_not_found',
+    notFoundCode: 'reranking_service_not_found',
     routes: rerankingServices,
     presets: {},
-    required: model,
+    requiredFlags: modelFlags,
   },
   llm: {
-    one: 'LLM service',
+    noun: 'LLM service',
     idField: 'llmServiceId',
-    notFound: 'llm_service_not_found',
+    notFoundCode: 'llm_service_not_found',
     routes: llmServices,
     presets: llmPresets,
-    required: model,
+    requiredFlags: modelFlags,
   },
 }
 

@@ -4,7 +4,7 @@ import { needsOtherUser, releaseCommand, releaseSecret, type SecretUse } from '.
 /** Callbacks that prompt and inform the user. */
 interface ReleasePrompts {
   readonly client: Client
-  agree(question: string): Promise<boolean>
+  confirm(question: string): Promise<boolean>
   note(line: string): void
 }
 
@@ -13,11 +13,11 @@ interface ReleasePrompts {
  * command.
  */
 export async function offerRelease(
-  { client, agree, note }: ReleasePrompts,
+  { client, confirm, note }: ReleasePrompts,
   use: SecretUse,
   workspaceId: string,
 ): Promise<void> {
-  if (!(await agree(`Let this workspace send ${use.ref} to ${use.host}?`)))
+  if (!(await confirm(`Let this workspace send ${use.ref} to ${use.host}?`)))
     return note(`  ${releaseCommand(use)}\n    allows it, unless it is already allowed`)
   try {
     await releaseSecret(client, use, workspaceId)

@@ -1,8 +1,8 @@
 import type { ServiceProblem } from '../../contract/services.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import type { ServiceCalls } from './calls.ts'
 import type { Service } from './kinds.ts'
+import type { ServiceCalls } from './service-calls.ts'
 
 /**
  * Warns if a service that was just stored cannot be used. Errors of the check are ignored, because the service is stored

@@ -1,30 +1,30 @@
-import { statusTone } from '../shown/status-tone.ts'
+import { statusTone } from '../fields/status-tone.ts'
 import type { Column, Field } from '../terminal/output.ts'
 import type { Service } from './kinds.ts'
 
 type Cell = string | number | boolean | null
 
-function cell(record: Service['record'], field: string): Cell {
+function cellOf(record: Service['record'], field: string): Cell {
   return (record[field] ?? null) as Cell
 }
 
 /** Returns the model of a service, or its chunker. */
-function does({ record }: Service): string {
+function modelOrChunker({ record }: Service): string {
   const parts = [record.provider ?? record.engine, record.modelName ?? record.strategy]
   return parts.filter(Boolean).join(' ')
 }
 
 export const serviceColumns: Record<string, Column<Service>> = {
-  type: { of: row => row.type },
-  id: { of: row => row.id, piped: true },
-  name: { of: row => row.record.name },
-  with: { of: does, as: 'free' },
-  credential: { of: row => cell(row.record, 'credentialRef'), as: 'free' },
-  description: { of: row => cell(row.record, 'description'), piped: true },
-  status: { of: row => cell(row.record, 'status'), tone: row => statusTone(row.record.status) },
+  type: { value: row => row.type },
+  id: { value: row => row.id, pipeOnly: true },
+  name: { value: row => row.record.name },
+  with: { value: modelOrChunker, format: 'flexible' },
+  credential: { value: row => cellOf(row.record, 'credentialRef'), format: 'flexible' },
+  description: { value: row => cellOf(row.record, 'description'), pipeOnly: true },
+  status: { value: row => cellOf(row.record, 'status'), tone: row => statusTone(row.record.status) },
 }
 
-const told: Readonly<Record<string, string>> = {
+const labelOfField: Readonly<Record<string, string>> = {
   createdAt: 'created',
   updatedAt: 'updated',
   credentialRef: 'credential',
@@ -37,7 +37,7 @@ export function serviceFields({ type, id, record }: Service): Record<string, Fie
   const shown: Record<string, Field> = { id, type }
   for (const [field, value] of Object.entries(record)) {
     if (field.endsWith('ServiceId') || field === 'workspaceId') continue
-    const name = told[field] ?? field.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+    const name = labelOfField[field] ?? field.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
     shown[name] = field.endsWith('At')
       ? { time: value as string }
       : Array.isArray(value)

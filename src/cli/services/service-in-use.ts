@@ -5,7 +5,7 @@ import { WbError } from '../../contract/errors.ts'
 import { kb } from '../../contract/knowledge.ts'
 
 /** Maximum number of lines for resources that use a service. */
-const shownMax = 8
+const listedLinesMax = 8
 
 /** Adds the resources that use a service to the error of its deletion. Returns other errors unchanged. */
 export async function explainServiceInUse(
@@ -15,18 +15,18 @@ export async function explainServiceInUse(
 ): Promise<unknown> {
   if (!(error instanceof WbError) || !error.code.endsWith('_service_in_use')) return error
   const request = { params: { workspaceId } }
-  const bases = (await client.call(kb.list, request)).items.filter(row => binds(row, serviceId))
-  const bound = (await client.call(agents.list, request)).items.filter(row => binds(row, serviceId))
+  const bases = (await client.call(kb.list, request)).items.filter(row => refersTo(row, serviceId))
+  const bound = (await client.call(agents.list, request)).items.filter(row => refersTo(row, serviceId))
   const lines = [
     ...bases.map(({ name }) => `wb kb show ${shellWord(name)}`),
     ...bound.map(({ name }) => `wb agents show ${shellWord(name)}`),
   ]
   return new WbError(error.code, error.message, {
     ...error.facts,
-    next: [error.hint, ...lines.slice(0, shownMax)],
+    next: [error.hint, ...lines.slice(0, listedLinesMax)],
   })
 }
 
-function binds(row: object, serviceId: string): boolean {
+function refersTo(row: object, serviceId: string): boolean {
   return Object.values(row).includes(serviceId)
 }

@@ -41,17 +41,17 @@ function suggestScheme(address: string): string {
  */
 export function parseRuntimeAddress(address: string, name: '--url' | 'WB_URL' | 'URL'): string {
   const from = name === 'URL' ? '--url' : name
-  const wrong = (fact: string, url: string) => {
+  const wrongAddress = (fact: string, url: string) => {
     const fallback = name === 'WB_URL' ? `WB_URL=${url}` : `--url ${url}`
     return new WrongAddress(`${name} ${fact}`, address, from, [{ url }], [fallback])
   }
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
-    throw wrong(`is "${address}", which is not an http(s) address`, suggestScheme(address))
+    throw wrongAddress(`is "${address}", which is not an http(s) address`, suggestScheme(address))
   const plain = trimTrailingSlashes(url.origin + url.pathname)
-  if (url.search || url.hash) throw wrong('must not contain "?" or "#"', plain)
+  if (url.search || url.hash) throw wrongAddress('must not contain "?" or "#"', plain)
   if (url.username || url.password)
-    throw wrong('contains a user name or password; set WB_API_KEY instead', plain)
+    throw wrongAddress('contains a user name or password; set WB_API_KEY instead', plain)
   return plain
 }
 
@@ -69,7 +69,7 @@ export function trimTrailingSlashes(address: string): string {
  * @throws WrongAddress  the connection is not encrypted
  * @see docs/security.md#rule-15
  */
-export function refuseClearText(
+export function requireEncryption(
   what: string,
   { url, urlFrom }: { url: string; urlFrom: AddressSource | undefined },
   { isBound = false } = {},
@@ -87,30 +87,30 @@ export function refuseClearText(
 }
 
 /** Error codes of Node when the server does not use TLS. */
-const notTls = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']
+const nonTlsErrorCodes = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']
 
 /** Paths of a runtime's routes. The part before may be a prefix of a proxy. */
-const ownPath = /\/(?:docs|api|auth)(?:\/.*)?$/
+const runtimePath = /\/(?:docs|api|auth)(?:\/.*)?$/
 
 /** Suggests another address based on an error; undefined if nothing suggests one. */
 export function suggestAddress(url: string, error: unknown): SuggestedAddress | undefined {
   const { origin, hostname, pathname } = new URL(url)
-  if (error instanceof Unreachable && codeOf(error.cause) === speaksTlsCode)
+  if (error instanceof Unreachable && errorCodeOfCause(error.cause) === speaksTlsCode)
     return { url: url.replace(/^http:/, 'https:') }
-  if (error instanceof Unreachable && notTls.includes(codeOf(error.cause))) {
+  if (error instanceof Unreachable && nonTlsErrorCodes.includes(errorCodeOfCause(error.cause))) {
     const plain = url.replace(/^https:/, 'http:')
     return { url: plain, ...(!isLoopback(hostname) && { flag: '--insecure-http' }) }
   }
-  if (pathname === '/' || !isNoRuntime(error)) return undefined
-  return { url: ownPath.test(pathname) ? url.replace(ownPath, '') : origin }
+  if (pathname === '/' || !isNotARuntime(error)) return undefined
+  return { url: runtimePath.test(pathname) ? url.replace(runtimePath, '') : origin }
 }
 
 /** Returns true if the server at the address is not a runtime. */
-function isNoRuntime(error: unknown): boolean {
+function isNotARuntime(error: unknown): boolean {
   if (error instanceof Unreachable) return error.cause === undefined
   return error instanceof WbError && error.code === 'not_found' && error.facts.wireStatus === 404
 }
 
-function codeOf(cause: unknown): string {
+function errorCodeOfCause(cause: unknown): string {
   return cause instanceof Error && 'code' in cause ? String(cause.code) : ''
 }

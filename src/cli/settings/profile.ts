@@ -5,7 +5,7 @@ import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type Environment, homeFolder, nonEmpty, sessionVariables } from '../environment.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { type AddressSource, parseRuntimeAddress, refuseClearText } from './address.ts'
+import { type AddressSource, parseRuntimeAddress, requireEncryption } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
 /** Kinds of credentials for `--credential`. */
@@ -73,7 +73,7 @@ export interface Profile {
   readonly sessionVariables: Environment
   /** Keychain for new logins; undefined for the default. */
   readonly keychain: KeychainDriver | undefined
-  readonly colour: boolean
+  readonly hasColors: boolean
 }
 
 const directoryName = 'workbase'
@@ -93,13 +93,13 @@ export function readProfile(
   if (flags.local && flags.profile) throw localConflict('--profile')
   const set = nonEmpty(env)
   const settingsDir = resolve(cwd, settingsFolder(set))
-  const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir, folder)
-  const { url, urlFrom } = namedUrl(flags, set, stored.url)
+  const { name, nameFrom, stored } = resolveProfileName(flags, set, settingsDir, folder)
+  const { url, urlFrom } = resolveUrl(flags, set, stored.url)
   if (flags.asOperator && url)
-    throw operatorElsewhere({ url, urlFrom, ...namedDataDir(flags, set, folder, cwd) })
-  const apiKey = keyFor(url, flags, set)
+    throw operatorConflict({ url, urlFrom, ...resolveDataDir(flags, set, folder, cwd) })
+  const apiKey = apiKeyFor(url, flags, set)
   const insecureHttp = flags.insecureHttp ?? false
-  if (apiKey && url && !insecureHttp) refuseClearText('WB_API_KEY', { url, urlFrom })
+  if (apiKey && url && !insecureHttp) requireEncryption('WB_API_KEY', { url, urlFrom })
   return {
     name,
     nameFrom,
@@ -110,19 +110,19 @@ export function readProfile(
     credential: flags.credential,
     insecureHttp,
     asOperator: flags.asOperator ?? false,
-    ...namedPlace(flags, set, folder),
-    ...namedDataDir(flags, set, folder, cwd),
+    ...resolveWorkspaceSetting(flags, set, folder),
+    ...resolveDataDir(flags, set, folder, cwd),
     config: { flag: flags.config, variable: set.WB_CONFIG, trusted: folder.config },
     cwd,
     settingsDir,
     sessionVariables: sessionVariables(env),
-    keychain: keychainNamed(set.WB_KEYCHAIN) ?? stored.keychain,
-    colour: set.NO_COLOR === undefined && set.TERM !== 'dumb',
+    keychain: parseKeychainDriver(set.WB_KEYCHAIN) ?? stored.keychain,
+    hasColors: set.NO_COLOR === undefined && set.TERM !== 'dumb',
   }
 }
 
 /** @throws UsageError  there is no such profile */
-function namedProfile(
+function resolveProfileName(
   flags: ProfileFlags & { mayBeNew?: boolean },
   set: Environment,
   settingsDir: string,
@@ -145,7 +145,7 @@ function namedProfile(
  * Returns the workspace and knowledge base. The knowledge base of `.wb.yaml` is only used with its
  * workspace.
  */
-function namedPlace(
+function resolveWorkspaceSetting(
   flags: ProfileFlags,
   set: Environment,
   folder: FolderSettings,
@@ -159,7 +159,7 @@ function namedPlace(
   return { workspace: folder.workspace, workspaceFrom, knowledgeBase }
 }
 
-function namedDataDir(
+function resolveDataDir(
   flags: ProfileFlags,
   set: Environment,
   folder: FolderSettings,
@@ -172,7 +172,7 @@ function namedDataDir(
 }
 
 /** @throws UsageError  no such keychain */
-function keychainNamed(name: string | undefined): KeychainDriver | undefined {
+function parseKeychainDriver(name: string | undefined): KeychainDriver | undefined {
   if (name === undefined || name === 'keyring' || name === 'keytar' || name === 'file') return name
   throw new UsageError(`WB_KEYCHAIN is "${name}"; it must be keyring, keytar or file`)
 }
@@ -181,7 +181,7 @@ function keychainNamed(name: string | undefined): KeychainDriver | undefined {
  * Returns the address of `--url`, `WB_URL` or the profile, in this order; none with `--local` or `--data-
  * dir`.
  */
-function namedUrl(
+function resolveUrl(
   flags: ProfileFlags,
   set: Environment,
   stored: string | undefined,
@@ -200,7 +200,7 @@ function namedUrl(
  *
  * @see docs/security.md#rule-6
  */
-function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
+function apiKeyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
   const meant = set.WB_URL && parseRuntimeAddress(set.WB_URL, 'WB_URL')
   const isTyped = flags.url !== undefined || flags.dataDir !== undefined || flags.local
   const elsewhere = meant && meant !== url && isTyped
@@ -229,7 +229,7 @@ export function localConflict(named: '--url' | '--profile' | 'URL'): UsageError 
 }
 
 /** @see docs/security.md#rule-8 */
-function operatorElsewhere({
+function operatorConflict({
   url,
   urlFrom: from,
   dataDir,

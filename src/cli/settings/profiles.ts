@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { UsageError } from '../errors.ts'
-import { nearestMatch } from '../terminal/nearest.ts'
+import { nearestMatch } from '../terminal/nearest-match.ts'
 import { moveAwayCommand, readSettings, type Settings, withoutPrototype } from './settings-file.ts'
 
 /** A stored profile: a named runtime. Contains no secrets. */
@@ -24,7 +24,7 @@ export interface StoredProfiles {
 export const defaultProfile = 'default'
 
 /** Format of profile names. */
-const nameShape = /^[\w][\w.-]{0,63}$/
+const profileNamePattern = /^[\w][\w.-]{0,63}$/
 
 /** Returns the path of the profiles file. */
 export function profilesPath(settingsDir: string): string {
@@ -37,7 +37,7 @@ export function profilesPath(settingsDir: string): string {
  * @throws UsageError  the file exists but cannot be read; it is not overwritten
  */
 export function readProfiles(settingsDir: string): StoredProfiles {
-  const { current = defaultProfile, profiles = {} } = fileOf(profilesPath(settingsDir))
+  const { current = defaultProfile, profiles = {} } = readProfilesFile(profilesPath(settingsDir))
   const known: StoredProfiles['profiles'] = withoutPrototype({
     [current]: { workspaces: withoutPrototype({}) },
   })
@@ -56,7 +56,7 @@ export function localProfileCommand({ profiles }: StoredProfiles): string {
 
 /** @throws UsageError  a name that could be taken for something else where it is typed */
 export function requireProfileName(name: string): void {
-  if (!nameShape.test(name))
+  if (!profileNamePattern.test(name))
     throw new UsageError(
       `"${name}" is not a valid profile name: use at most 64 letters, digits, ".", "_" and "-"`,
     )
@@ -76,10 +76,10 @@ export function requireFreeName({ profiles }: StoredProfiles, name: string, rena
   throw new UsageError(`a profile named ${taken} already exists${differs}`, [`wb profiles use ${taken}`])
 }
 
-function fileOf(path: string): Partial<StoredProfiles> {
+function readProfilesFile(path: string): Partial<StoredProfiles> {
   const content = readSettings(path)
   if (content === 'none') return {}
-  const odd = content === 'broken' ? '' : oddIn(content)
+  const odd = content === 'broken' ? '' : findInvalidValue(content)
   if (odd === undefined) return content as Partial<StoredProfiles>
   throw new UsageError(`${path} is not a valid profiles file${odd && `: "${odd}" is invalid`}`, [
     'fix it, or move it away:',
@@ -88,7 +88,7 @@ function fileOf(path: string): Partial<StoredProfiles> {
 }
 
 /** Returns the path of the first invalid value; undefined if the file is valid. */
-function oddIn({ current = '', profiles = {} }: Settings): string | undefined {
+function findInvalidValue({ current = '', profiles = {} }: Settings): string | undefined {
   if (typeof current !== 'string') return 'current'
   if (!isObject(profiles)) return 'profiles'
   const odd = Object.keys(profiles).find(name => !isProfile(profiles[name]))

@@ -17,8 +17,8 @@ export type Settings = Record<string, unknown>
  */
 export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
-    refuseOpen(dirname(path))
-    refuseOpen(path)
+    requireProtected(dirname(path))
+    requireProtected(path)
     // Who reads a pipe waits for ever, and hears no signal.
     if (!statSync(path).isFile())
       throw new UsageError(`${path} is not a regular file`, [moveAwayCommand(path)])
@@ -30,12 +30,12 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
     if (code === 'ENOENT') return 'none'
     throw code === undefined
       ? error
-      : new UsageError(`${path} cannot be read (${code})`, [mending(path, code)])
+      : new UsageError(`${path} cannot be read (${code})`, [repairCommand(path, code)])
   }
 }
 
 /** Returns the command that makes a file readable, or moves it away. */
-function mending(path: string, code: string): string {
+function repairCommand(path: string, code: string): string {
   const folder = dirname(path)
   if (code === 'ENOTDIR') return moveAwayCommand(folder)
   if (code !== 'EACCES') return moveAwayCommand(path)
@@ -58,7 +58,7 @@ export function writeSettings(path: string, value: object): void {
 }
 
 /** Refuses a path that other users can write, because settings contain addresses that receive credentials. */
-function refuseOpen(path: string): void {
+function requireProtected(path: string): void {
   if (hostFacts.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
   throw new UsageError(`${path} is not used because other users can write it`, [
     `chmod go-w ${shellWord(path)}`,

@@ -29,7 +29,7 @@ export async function withLock<T>(
   } catch (error) {
     const { name, message } = error as Error
     if (name === 'NotALock') throw new UsageError(message, [`rm -r ${shellWord(path)}`])
-    if (name === 'LockRefused') throw new UsageError(message, [opening(path)])
+    if (name === 'LockRefused') throw new UsageError(message, [unlockCommand(path)])
     if (!(error instanceof TimedOut)) throw error
     const hint = `End the process that has ${path} open.`
     throw new Unreachable(`another command has locked ${what} and does not continue`, hint, { cause: error })
@@ -37,7 +37,7 @@ export async function withLock<T>(
 }
 
 /** Returns the command that makes a lock accessible again. The file itself is empty. */
-function opening(path: string): string {
+function unlockCommand(path: string): string {
   const folder = dirname(path)
   try {
     accessSync(folder, constants.W_OK | constants.X_OK)

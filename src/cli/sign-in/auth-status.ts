@@ -1,26 +1,26 @@
 import type { Me } from '../../contract/auth.ts'
 import type { CredentialSelection } from '../credentials/credential.ts'
 import type { StoredTokens } from '../credentials/token-store.ts'
+import type { Fields } from '../fields/resources.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
-import type { Fields } from '../shown/resources.ts'
 import { callerName, permissionPhrases } from './identity.ts'
 import { describeCredential, expirationField, expirationTime, keychainLocation } from './notes.ts'
 
 /** Identity at a runtime, and the credential that establishes it. */
 export interface AuthStatus {
   readonly profile: Profile
-  readonly chosen: CredentialSelection
+  readonly selection: CredentialSelection
   /** Null for a caller without an identity. */
   readonly me: Me | null
   /** Description of the accessible workspaces. */
-  readonly reach: string | undefined
+  readonly accessibleWorkspaces: string | undefined
   /** Tokens of the stored login. */
   readonly tokens: StoredTokens | undefined
 }
 
 /** Returns the status as JSON. */
-export function authStatusJson({ profile, chosen, me, tokens }: AuthStatus): object {
-  const { used, others, why } = chosen
+export function authStatusJson({ profile, selection, me, tokens }: AuthStatus): object {
+  const { used, others, reason } = selection
   return {
     profile: profile.name,
     runtime: runtimeKey(profile),
@@ -28,7 +28,7 @@ export function authStatusJson({ profile, chosen, me, tokens }: AuthStatus): obj
     credential: used
       ? { kind: used.kind, from: used.from, keychain: used.from === 'wb login' ? used.login.driver : null }
       : null,
-    why: why ?? null,
+    why: reason ?? null,
     others: others.map(({ kind, from }) => ({ kind, from })),
     expiresAt: expirationTime(me, tokens) ?? null,
     me,
@@ -36,17 +36,23 @@ export function authStatusJson({ profile, chosen, me, tokens }: AuthStatus): obj
 }
 
 /** Returns the fields of the status to show. */
-export function authStatusFields({ profile, chosen, me, reach, tokens }: AuthStatus): Fields {
-  const { used, others, why } = chosen
+export function authStatusFields({
+  profile,
+  selection,
+  me,
+  accessibleWorkspaces,
+  tokens,
+}: AuthStatus): Fields {
+  const { used, others, reason } = selection
   return {
     profile:
       profile.nameFrom === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameFrom}`,
     runtime: `${runtimeKey(profile)}, by ${profile.urlFrom === 'profile' ? 'the profile' : (profile.urlFrom ?? 'its data directory')}`,
-    credential: used ? `${describeCredential(used)}${why ? `: ${why}` : ''}` : (why ?? 'none'),
+    credential: used ? `${describeCredential(used)}${reason ? `: ${reason}` : ''}` : (reason ?? 'none'),
     'not sent': others.map(describeCredential).join(', '),
     kept: used?.from === 'wb login' ? keychainLocation(used.login.driver, profile) : undefined,
     who: me && callerName(me),
-    may: me && `${permissionPhrases(me).join('; ')}, in ${reach}`,
+    may: me && `${permissionPhrases(me).join('; ')}, in ${accessibleWorkspaces}`,
     ends: expirationField(me, tokens),
   }
 }

@@ -1,6 +1,6 @@
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
 import { keychainDriver } from '../credentials/keychains.ts'
-import { refuseClearText } from '../settings/address.ts'
+import { requireEncryption } from '../settings/address.ts'
 import { changeProfiles } from '../settings/change-settings.ts'
 import type { Profile } from '../settings/profile.ts'
 import { readProfiles, requireFreeName } from '../settings/profiles.ts'
@@ -10,13 +10,13 @@ import { requireKeychain } from './save-login.ts'
 /**
  * Returns the keychain for a new login. If it is unavailable, offers to use a file instead.
  *
- * @param agree  asks the user; undefined if there is no terminal
+ * @param confirm  asks the user; undefined if there is no terminal
  * @throws KeychainUnavailable  the user declined, or there is no terminal
  */
 export async function chooseKeychain(
   profile: Profile,
   output: Output,
-  agree: ((question: string) => Promise<boolean>) | undefined,
+  confirm: ((question: string) => Promise<boolean>) | undefined,
 ): Promise<KeychainDriver> {
   const driver = keychainDriver(profile.keychain)
   if (driver === 'file') return driver
@@ -24,9 +24,9 @@ export async function chooseKeychain(
     await requireKeychain(profile, driver)
     return driver
   } catch (error) {
-    if (!(error instanceof KeychainUnavailable) || !agree) throw error
+    if (!(error instanceof KeychainUnavailable) || !confirm) throw error
     output.warn(`  ! ${error.message}`)
-    if (await agree('Store the login in a file that only you can read?')) return 'file'
+    if (await confirm('Store the login in a file that only you can read?')) return 'file'
     throw error
   }
 }
@@ -40,7 +40,7 @@ export async function chooseKeychain(
 export function requireStorableLogin({ name, settingsDir, url, urlFrom, insecureHttp }: Profile): void {
   const stored = readProfiles(settingsDir)
   if (!stored.profiles[name]) requireFreeName(stored, name)
-  if (url !== undefined && !insecureHttp) refuseClearText('a login', { url, urlFrom })
+  if (url !== undefined && !insecureHttp) requireEncryption('a login', { url, urlFrom })
 }
 
 /** Stores the runtime of a login in its profile. For a login in a file, also stores that choice. */

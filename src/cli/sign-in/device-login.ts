@@ -18,7 +18,7 @@ export interface DeviceSignIn {
   readonly expiresAt: number
 }
 
-export interface Polling {
+export interface PollOptions {
   readonly client: Client
   readonly clock: Clock
   readonly signal: AbortSignal
@@ -35,26 +35,28 @@ export interface Polling {
 const intervalSeconds = { least: 1, usual: 5, most: 60 }
 const lifeSecondsMax = 3_600
 /** Maximum length of a user code. */
-const codeCharsMax = 64
+const userCodeCharsMax = 64
 
 /** Increase of the polling interval at each `slow_down`, in milliseconds. @see RFC 8628 section 3.5 */
 const slowDownMs = 5_000
 
 /** @throws WbError device_flow_not_supported, device_authorize_failed, identity_provider_unavailable */
 export async function startDeviceLogin(client: Client, clock: Clock): Promise<DeviceSignIn> {
-  const sent = await client.call(auth.deviceAuthorize, {})
-  const texts = [sent.device_code, sent.user_code, sent.verification_uri]
+  const response = await client.call(auth.deviceAuthorize, {})
+  const texts = [response.device_code, response.user_code, response.verification_uri]
   const isSound =
-    texts.every(text => typeof text === 'string' && text !== '') && sent.user_code.length <= codeCharsMax
-  if (!isSound || !(sent.expires_in > 0)) throw unexpectedResponse('the runtime returned an invalid sign-in')
-  const seconds = Number.isFinite(sent.interval) ? sent.interval : intervalSeconds.usual
+    texts.every(text => typeof text === 'string' && text !== '') &&
+    response.user_code.length <= userCodeCharsMax
+  if (!isSound || !(response.expires_in > 0))
+    throw unexpectedResponse('the runtime returned an invalid sign-in')
+  const seconds = Number.isFinite(response.interval) ? response.interval : intervalSeconds.usual
   return {
-    deviceCode: sent.device_code,
-    userCode: sent.user_code,
-    verificationUri: sent.verification_uri,
-    verificationUriComplete: sent.verification_uri_complete,
+    deviceCode: response.device_code,
+    userCode: response.user_code,
+    verificationUri: response.verification_uri,
+    verificationUriComplete: response.verification_uri_complete,
     intervalMs: Math.min(Math.max(seconds, intervalSeconds.least), intervalSeconds.most) * 1_000,
-    expiresAt: clock.now() + Math.min(sent.expires_in, lifeSecondsMax) * 1_000,
+    expiresAt: clock.now() + Math.min(response.expires_in, lifeSecondsMax) * 1_000,
   }
 }
 
@@ -65,7 +67,7 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<De
  * @throws WbError access_denied, expired_token, and other errors that end the sign-in
  * @see docs/requirements.md#S5.8-01, RFC 8628 sections 3.4 and 3.5
  */
-export async function pollForTokens(started: DeviceSignIn, polling: Polling): Promise<DeviceTokens> {
+export async function pollForTokens(started: DeviceSignIn, polling: PollOptions): Promise<DeviceTokens> {
   const { client, clock, signal, onTrouble, pause: rest = pause } = polling
   let { intervalMs } = started
   for (;;) {

@@ -2,7 +2,7 @@ import { isUnencryptedRemote } from '../../base/loopback.ts'
 import { openLink } from '../connection/browser.ts'
 import { hasBrowser } from '../environment.ts'
 import type { Io } from '../io.ts'
-import { clipboard } from '../terminal/clipboard.ts'
+import { findClipboardProgram } from '../terminal/clipboard.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -17,12 +17,12 @@ export interface DeviceScreenParts {
   readonly canAsk: boolean
 }
 
-const everyMs = 1_000
+const countdownStepMs = 1_000
 
 /** Instructions during a device sign-in: address, code, and remaining time. */
 export class DeviceScreen {
-  #trouble: string | undefined
-  #stops: (() => void)[] = []
+  #problem: string | undefined
+  #cleanups: (() => void)[] = []
 
   constructor(
     private readonly started: DeviceSignIn,
@@ -37,48 +37,48 @@ export class DeviceScreen {
     output.warn(`    open   ${strong(plainLine(verificationUri))}`)
     output.warn(`    enter  ${strong(plainLine(userCode))}`)
     output.warn('')
-    if (canAsk) this.#offer()
-    this.#count()
+    if (canAsk) this.#listenForEnter()
+    this.#countDown()
   }
 
   /** Shows a problem in the progress line; undefined removes it. */
-  trouble(reason: string | undefined): void {
-    this.#trouble = reason
+  showProblem(reason: string | undefined): void {
+    this.#problem = reason
   }
 
   end(): void {
-    for (const stop of this.#stops.splice(0)) stop()
+    for (const stop of this.#cleanups.splice(0)) stop()
     this.parts.progress.end()
   }
 
   /** Lets the user press Enter to copy the code and open the browser, as far as both are possible. */
-  #offer(): void {
+  #listenForEnter(): void {
     const { output, io } = this.parts
-    const [copy, url] = [clipboard(io), hasBrowser(io.env) ? this.#link() : undefined]
+    const [copy, url] = [findClipboardProgram(io), hasBrowser(io.env) ? this.#browserUrl() : undefined]
     const offered = [copy && 'copy the code', url && 'open the browser'].filter(Boolean)
     if (offered.length > 0) output.warn(`  Press Enter to ${offered.join(' and ')}`)
     // What is typed here without need would else stand in the screen, and in the next line of the shell.
-    this.#stops.push(listenForEnter(io, () => void this.#act(copy, url)))
+    this.#cleanups.push(listenForEnter(io, () => void this.#copyAndOpen(copy, url)))
   }
 
-  async #act(copy: ReturnType<typeof clipboard>, url: string | undefined): Promise<void> {
+  async #copyAndOpen(copy: ReturnType<typeof findClipboardProgram>, url: string | undefined): Promise<void> {
     const { output, progress, io } = this.parts
-    const tell = (line: string) => progress.above(() => output.warn(line))
+    const print = (line: string) => progress.above(() => output.warn(line))
     try {
       await copy?.(plainLine(this.started.userCode))
-      if (copy) tell('  ✓ copied the code to the clipboard')
+      if (copy) print('  ✓ copied the code to the clipboard')
     } catch (error) {
-      tell(`  ! the code was not copied: ${(error as Error).message}`)
+      print(`  ! the code was not copied: ${(error as Error).message}`)
     }
     if (url === undefined) return
-    tell((await openLink(url, io)) ? '  ✓ opened the browser' : '  ! no browser was found')
+    print((await openLink(url, io)) ? '  ✓ opened the browser' : '  ! no browser was found')
   }
 
   /**
    * Returns the address to open. Includes the code if the provider's link has the same origin. Returns
    * undefined for an unencrypted address of another machine.
    */
-  #link(): string | undefined {
+  #browserUrl(): string | undefined {
     const { verificationUriComplete: complete, verificationUri } = this.started
     const shown = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
     if (!shown || !/^https?:$/.test(shown.protocol) || isUnencryptedRemote(shown)) return undefined
@@ -87,7 +87,7 @@ export class DeviceScreen {
     return isSame ? complete : verificationUri
   }
 
-  #count(): void {
+  #countDown(): void {
     const {
       progress,
       io: { clock },
@@ -96,14 +96,14 @@ export class DeviceScreen {
     const draw = () => {
       const left = timeLeft(this.started.expiresAt - clock.now())
       progress.spin(
-        this.#trouble === undefined
+        this.#problem === undefined
           ? `waiting for your approval, ${left} left`
-          : `${plainLine(this.#trouble)}; trying again, ${left} left`,
+          : `${plainLine(this.#problem)}; trying again, ${left} left`,
       )
-      cancel = clock.after(everyMs, draw)
+      cancel = clock.after(countdownStepMs, draw)
     }
     draw()
-    this.#stops.push(() => cancel())
+    this.#cleanups.push(() => cancel())
   }
 }
 

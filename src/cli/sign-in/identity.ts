@@ -10,8 +10,8 @@ import { describeScopes } from '../keys/describe-scopes.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /** Maximum number of workspaces to list by name. More are only counted. */
-const namedMax = 5
-const countedMax = 1_000
+const listedNamesMax = 5
+const countMax = 1_000
 
 /** Identity of the caller at a runtime. */
 export type CallerIdentity =
@@ -56,8 +56,8 @@ export async function fetchIdentity(client: Client, signal?: AbortSignal): Promi
     (me.role === null || isText(me.role)) &&
     areTexts(me.scopes) &&
     areTexts(me.workspaceScopes) &&
-    isMoment(me.expiresAt) &&
-    isEnd(me.keyExpiresAt)
+    isUnixTime(me.expiresAt) &&
+    isExpiration(me.keyExpiresAt)
   if (!isSound) throw unexpectedResponse('the runtime returned an invalid identity')
   return me
 }
@@ -65,12 +65,12 @@ export async function fetchIdentity(client: Client, signal?: AbortSignal): Promi
 /** Maximum length of a name. */
 const nameCharsMax = 1_000
 
-function isMoment(seconds: unknown): boolean {
+function isUnixTime(seconds: unknown): boolean {
   return seconds === null || (Number.isSafeInteger(seconds) && Math.abs(seconds as number) < 1e11)
 }
 
-function isEnd(moment: unknown): boolean {
-  return moment == null || (typeof moment === 'string' && isMoment(Math.trunc(Date.parse(moment) / 1_000)))
+function isExpiration(moment: unknown): boolean {
+  return moment == null || (typeof moment === 'string' && isUnixTime(Math.trunc(Date.parse(moment) / 1_000)))
 }
 
 /** Returns the label or ID of a caller. */
@@ -98,8 +98,8 @@ export async function describeWorkspaces(
   const names: string[] = []
   let more = 0
   for await (const { name } of client.items(workspaces.list, {}))
-    if (names.length < namedMax) names.push(plainLine(name))
-    else if (++more >= countedMax) break
+    if (names.length < listedNamesMax) names.push(plainLine(name))
+    else if (++more >= countMax) break
   if (names.length === 0) return 'no existing workspace'
   return `workspace ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

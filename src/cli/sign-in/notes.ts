@@ -25,7 +25,7 @@ export async function signedInNotes(
   return [
     `  ✓ signed in to ${runtimeKey(profile)} as ${callerName(me)}`,
     `    may    ${permissionPhrases(me).join('; ')}, in ${reach}`,
-    ...endLine(expirationField(me, tokens), nowMs),
+    ...expirationLine(expirationField(me, tokens), nowMs),
     `    kept   ${keychainLocation(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
     `  wb kb search "…"${profileFlag(profile)}`,
   ]
@@ -50,23 +50,26 @@ export function otherRuntimeNote({ name, url }: Profile, io: Io): string | undef
   return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment selects another runtime`
 }
 
-function endLine(end: Field, nowMs: number): string[] {
+function expirationLine(end: Field, nowMs: number): string[] {
   if (end === undefined || end === null) return []
   const words = typeof end === 'object' && 'due' in end ? formatDue(Date.parse(end.due ?? ''), nowMs) : end
   return [`    ends   ${words}`]
 }
 
 /** Returns the expiration of an identity to show: a time or a description; undefined if unknown. */
-export function expirationField(me: Ends | null, tokens: StoredTokens | undefined): Field {
+export function expirationField(me: ExpirationFields | null, tokens: StoredTokens | undefined): Field {
   if (tokens?.refreshToken !== undefined) return 'when you sign out, or the identity provider ends it'
   const due = expirationTime(me, tokens)
   return due === null ? 'when it is revoked' : due && { due }
 }
 
-type Ends = Pick<Me, 'expiresAt' | 'keyExpiresAt'>
+type ExpirationFields = Pick<Me, 'expiresAt' | 'keyExpiresAt'>
 
 /** Returns the expiration in ISO 8601; null for a key that does not expire, undefined if unknown. */
-export function expirationTime(me: Ends | null, tokens: StoredTokens | undefined): string | null | undefined {
+export function expirationTime(
+  me: ExpirationFields | null,
+  tokens: StoredTokens | undefined,
+): string | null | undefined {
   if (me?.keyExpiresAt !== undefined) return me.keyExpiresAt
   const ms = tokens?.expiresAt ?? (me?.expiresAt != null ? me.expiresAt * 1_000 : undefined)
   return ms === undefined ? undefined : new Date(ms).toISOString()

@@ -32,7 +32,7 @@ export async function saveLogin(
 ): Promise<void> {
   await withLoginsLock(profile, signal, async () => {
     const before = findLogin(profile)
-    const account = accountFor(profile)
+    const account = createAccountName(profile)
     await openUserKeychain(profile, driver).setPassword(keychainService, account, JSON.stringify(tokens))
     storeLogin(profile, { ...login, driver, account, storedAt: timestamp(clock) })
     if (before) await removeEntry(profile, before).catch(() => {})
@@ -66,11 +66,11 @@ export async function removeLogin(
 }
 
 /** Result of removing keychain entries without a login. */
-interface Orphans {
+interface OrphanResult {
   /** Runtimes whose entries were removed. */
   readonly removed: readonly string[]
   /** Descriptions of keychains that could not be checked. */
-  readonly left: readonly string[]
+  readonly problems: readonly string[]
 }
 
 /**
@@ -83,37 +83,38 @@ export async function removeOrphans(
   profile: Profile,
   drivers: Iterable<KeychainDriver>,
   signal: AbortSignal,
-): Promise<Orphans> {
+): Promise<OrphanResult> {
   const removed: string[] = []
-  const left: string[] = []
+  const problems: string[] = []
   await withLoginsLock(profile, signal, async () => {
     const known = new Set(listLogins(profile.settingsDir).map(({ account }) => account))
     for (const driver of new Set(drivers))
       try {
         const keychain = openUserKeychain(profile, driver)
         for (const account of await keychain.findAccounts(keychainService)) {
-          const [, runtime] = accountShape.exec(account) ?? []
+          const [, runtime] = accountPattern.exec(account) ?? []
           if (runtime === undefined || known.has(account)) continue
           await keychain.deletePassword(keychainService, account)
           removed.push(runtime)
         }
       } catch (error) {
         if (!(error instanceof KeychainUnavailable)) throw error
-        if (mayHold(error)) left.push(`${error.message} Entries without a login were not removed.`)
+        if (mayContainEntries(error))
+          problems.push(`${error.message} Entries without a login were not removed.`)
       }
   })
-  return { removed, left }
+  return { removed, problems }
 }
 
 /** Format of an account name: the runtime, and a suffix that makes it unique. */
-const accountShape = /^(.+) [0-9a-f]{16}$/s
+const accountPattern = /^(.+) [0-9a-f]{16}$/s
 
-function accountFor(profile: Profile): string {
+function createAccountName(profile: Profile): string {
   return `${runtimeKey(profile)} ${randomNameHex(8)}`
 }
 
 /** Returns true if an unavailable keychain can contain entries. Without its library, a keychain has none. */
-function mayHold({ driver, reason }: KeychainUnavailable): boolean {
+function mayContainEntries({ driver, reason }: KeychainUnavailable): boolean {
   return driver === 'file' || reason === 'locked' || reason === 'timeout'
 }
 

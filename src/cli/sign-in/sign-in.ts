@@ -24,9 +24,9 @@ export interface SignedIn {
 /** Sources of a credential. */
 export interface SignInOptions {
   /** Reads a token that the user has; undefined for an interactive sign-in. */
-  readonly given: (() => Promise<string>) | undefined
+  readonly readToken: (() => Promise<string>) | undefined
   /** Prompts for an API key; undefined if there is no terminal. */
-  readonly askKey: (() => Promise<string>) | undefined
+  readonly promptForKey: (() => Promise<string>) | undefined
   readonly screen: DeviceScreenParts & { signal: AbortSignal }
 }
 
@@ -38,11 +38,11 @@ export interface SignInOptions {
 export async function signIn(
   session: Session,
   { modes, loginPath }: AuthMethods,
-  { given, askKey, screen }: SignInOptions,
+  { readToken, promptForKey, screen }: SignInOptions,
 ): Promise<SignedIn> {
   const { profile } = session
   const line = `${loginCommand(profile)} --with-token < KEY_FILE`
-  if (given) return signInByToken(session, await given(), 'the token')
+  if (readToken) return signInByToken(session, await readToken(), 'the token')
   if (isCi(screen.io.env)) throw new UsageError('browser sign-in is not available in CI (CI is set)', [line])
   if (modes.device) {
     screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
@@ -53,8 +53,8 @@ export async function signIn(
       browserSignInHint(profile.url, loginPath),
       line,
     ])
-  if (!askKey) throw new UsageError('there is no terminal to type a key in', [line])
-  return signInByToken(session, await askKey(), 'the key')
+  if (!promptForKey) throw new UsageError('there is no terminal to type a key in', [line])
+  return signInByToken(session, await promptForKey(), 'the key')
 }
 
 /** Signs in with a browser on any device. */
@@ -74,23 +74,23 @@ async function signInByDevice(
       client: session.anonymousClient,
       clock,
       signal,
-      onTrouble: (why?: string) => shown.trouble(why),
+      onTrouble: (why?: string) => shown.showProblem(why),
     }
     const tokens = parseTokens(await pollForTokens(started, polling), clock.now())
     return { kind: 'login', tokens, me: await fetchIdentity(session.clientWithToken(tokens.token)) }
   } catch (error) {
-    throw isOver(error) ? asEnded(error, loginCommand(session.profile)) : error
+    throw hasSignInEnded(error) ? withNextCommand(error, loginCommand(session.profile)) : error
   } finally {
     shown.end()
   }
 }
 
-function isOver(error: unknown): error is WbError {
+function hasSignInEnded(error: unknown): error is WbError {
   return error instanceof WbError && ['access_denied', 'expired_token', 'invalid_grant'].includes(error.code)
 }
 
 /** Adds the command that signs in again to an error. */
-function asEnded({ code, message, facts }: WbError, next: string): WbError {
+function withNextCommand({ code, message, facts }: WbError, next: string): WbError {
   return new WbError(code, message, { ...facts, next: [next] })
 }
 
@@ -103,13 +103,13 @@ function asEnded({ code, message, facts }: WbError, next: string): WbError {
 async function signInByToken(session: Session, text: string, from: string): Promise<SignedIn> {
   const token = parseHeaderToken(text, from)
   const me = await fetchIdentity(session.clientWithToken(token)).catch(error => {
-    throw error instanceof WbError && error.code === 'unauthorized' ? notAccepted(error, session) : error
+    throw error instanceof WbError && error.code === 'unauthorized' ? notAcceptedError(error, session) : error
   })
   const expiresAt = me.expiresAt === null ? undefined : me.expiresAt * 1_000
   return { kind: credentialKind(token), tokens: { token, ...(expiresAt !== undefined && { expiresAt }) }, me }
 }
 
-function notAccepted({ facts, message }: WbError, { profile }: Session): WbError {
+function notAcceptedError({ facts, message }: WbError, { profile }: Session): WbError {
   const next = [loginCommand(profile, ' --with-token < KEY_FILE')]
   const { requestId } = facts
   return new WbError('unauthorized', `the runtime did not accept the credential: ${message}`, {
@@ -124,10 +124,10 @@ export function readToken(
   signal: AbortSignal,
   ask: (question: string) => Promise<string>,
 ): Promise<string> {
-  return stdin.isTTY ? ask('Key or token:') : tokenFrom(stdin, signal)
+  return stdin.isTTY ? ask('Key or token:') : readTokenFromPipe(stdin, signal)
 }
 
-async function tokenFrom(stream: Readable, signal: AbortSignal): Promise<string> {
+async function readTokenFromPipe(stream: Readable, signal: AbortSignal): Promise<string> {
   const parts: string[] = []
   let chars = 0
   for await (const part of addAbortSignal(signal, stream)) {

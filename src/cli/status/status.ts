@@ -13,10 +13,10 @@ import type { StoredTokens } from '../credentials/token-store.ts'
 import { UsageError } from '../errors.ts'
 import { type ResolveContext, resolveWorkspace } from '../find/resolve.ts'
 import { identifyCaller } from '../sign-in/identity.ts'
-import { countItems } from '../terminal/take.ts'
+import { countItems } from '../terminal/take-first.ts'
 
 /** Maximum number of documents or jobs to count. The count can run every two seconds. */
-const countedMax = 2_000
+const countMax = 2_000
 /** Maximum number of knowledge bases whose documents are counted. */
 const basesMax = 20
 
@@ -59,18 +59,18 @@ export interface StatusView {
  * @throws WbError      when the runtime refuses
  * @throws Unreachable  when the runtime cannot be reached
  */
-export async function readStatus(session: Session, resolving: ResolveContext): Promise<StatusView> {
+export async function readStatus(session: Session, context: ResolveContext): Promise<StatusView> {
   const { client, profile } = session
   const [{ kind, baseUrl }, ready, { version }, you] = await Promise.all([
     session.runtime(),
     client.call(operational.ready, {}),
     client.call(operational.version, {}),
-    whoIs(session),
+    fetchCaller(session),
   ])
-  const meant = await workspaceOf(resolving)
-  const workspace = 'name' in meant ? meant : undefined
-  const [counts, work] = workspace
-    ? await Promise.all([countsOf(client, workspace), jobsOf(client, workspace)])
+  const workspaceOrReason = await resolveWorkspaceOrReason(context)
+  const workspace = 'name' in workspaceOrReason ? workspaceOrReason : undefined
+  const [counts, jobCounts] = workspace
+    ? await Promise.all([countContents(client, workspace), countJobs(client, workspace)])
     : [null, null]
   const isHere = kind === 'process'
   return {
@@ -86,29 +86,29 @@ export async function readStatus(session: Session, resolving: ResolveContext): P
         ? { workspaceId: workspace.workspaceId, name: workspace.name, kind: workspace.kind }
         : null,
       counts,
-      jobs: work,
+      jobs: jobCounts,
       you,
     },
-    noWorkspace: 'message' in meant ? meant : undefined,
+    noWorkspace: 'message' in workspaceOrReason ? workspaceOrReason : undefined,
     tokens: await session.tokenStore?.tokens(),
   }
 }
 
 /** Returns null without a credential. If one is required, a later call fails. */
-async function whoIs(session: Session): Promise<Me | null> {
+async function fetchCaller(session: Session): Promise<Me | null> {
   const caller = await identifyCaller(session)
   if (caller.kind === 'stranger' && session.credential.used) throw caller.refusal
   return caller.kind === 'known' ? caller.me : null
 }
 
 /** Resolves the workspace without a prompt, or returns the reason why none is selected. */
-async function workspaceOf(
-  resolving: ResolveContext,
+async function resolveWorkspaceOrReason(
+  context: ResolveContext,
 ): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
   try {
-    return await resolveWorkspace({ ...resolving, choose: undefined })
+    return await resolveWorkspace({ ...context, promptForChoice: undefined })
   } catch (error) {
-    if (resolving.profile.workspace !== undefined) throw error
+    if (context.profile.workspace !== undefined) throw error
     if (error instanceof UsageError) return error
     if (!(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
     const { next } = error.facts
@@ -116,19 +116,19 @@ async function workspaceOf(
   }
 }
 
-async function countsOf(client: Client, { workspaceId }: Workspace): Promise<Counts> {
+async function countContents(client: Client, { workspaceId }: Workspace): Promise<Counts> {
   const params = { workspaceId }
   const bases: string[] = []
   const listed = client.items(kb.list, { params })
   for await (const { knowledgeBaseId } of listed) bases.push(knowledgeBaseId)
   const [held, ofAgents] = await Promise.all([
-    documentsOf(client, workspaceId, bases),
+    countDocumentsAndChunks(client, workspaceId, bases),
     countItems(client.items(agents.list, { params })),
   ])
   return { knowledgeBases: bases.length, ...held, agents: ofAgents }
 }
 
-async function documentsOf(
+async function countDocumentsAndChunks(
   client: Client,
   workspaceId: string,
   bases: readonly string[],
@@ -137,7 +137,7 @@ async function documentsOf(
   for (const knowledgeBaseId of bases.slice(0, basesMax)) {
     const params = { workspaceId, knowledgeBaseId }
     for await (const { chunkTotal } of client.items(documents.list, { params })) {
-      if (held.documents === countedMax) return { ...held, complete: false }
+      if (held.documents === countMax) return { ...held, complete: false }
       held.documents++
       held.chunks += chunkTotal ?? 0
     }
@@ -145,11 +145,11 @@ async function documentsOf(
   return { ...held, complete: bases.length <= basesMax }
 }
 
-async function jobsOf(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
+async function countJobs(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
   const byStatus = { pending: 0, running: 0, succeeded: 0, failed: 0 }
   let seen = 0
   for await (const { status } of client.items(jobs.list, { params: { workspaceId } })) {
-    if (seen++ === countedMax) break
+    if (seen++ === countMax) break
     byStatus[status]++
   }
   return byStatus

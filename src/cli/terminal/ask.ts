@@ -14,19 +14,19 @@ async function prompts() {
   return import('@inquirer/prompts')
 }
 
-function context({ stdin, stderr }: PromptStreams, signal: AbortSignal) {
+function promptContext({ stdin, stderr }: PromptStreams, signal: AbortSignal) {
   return { input: stdin, output: stderr, signal }
 }
 
 /** Names of the library's errors for Ctrl-C and an aborted signal. */
-const unanswered = new Set(['ExitPromptError', 'AbortPromptError'])
+const cancelErrorNames = new Set(['ExitPromptError', 'AbortPromptError'])
 
 /** Returns the answer to a prompt. @throws Interrupted  the user pressed Ctrl-C, or the signal was aborted */
-async function answered<T>(asked: Promise<T>): Promise<T> {
+async function awaitAnswer<T>(prompt: Promise<T>): Promise<T> {
   try {
-    return await asked
+    return await prompt
   } catch (error) {
-    if (error instanceof Error && unanswered.has(error.name)) throw new Interrupted()
+    if (error instanceof Error && cancelErrorNames.has(error.name)) throw new Interrupted()
     throw error
   }
 }
@@ -39,14 +39,14 @@ export async function choose(
 ): Promise<string> {
   const { select } = await prompts()
   const offered = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
-  return answered(select({ message: question, choices: offered }, context(io, signal)))
+  return awaitAnswer(select({ message: question, choices: offered }, promptContext(io, signal)))
 }
 
 /** Prompts for a line of text, without surrounding blanks. Repeats the prompt if the line is empty. */
 export async function ask(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
-  const text = await answered(input({ message: question, validate }, context(io, signal)))
+  const text = await awaitAnswer(input({ message: question, validate }, promptContext(io, signal)))
   return text.trim()
 }
 
@@ -67,7 +67,7 @@ export async function askToConfirm(
 ): Promise<string> {
   const { input } = await prompts()
   const config = { message: question, theme: { prefix: '?' } }
-  return answered(input(config, context(io, signal)))
+  return awaitAnswer(input(config, promptContext(io, signal)))
 }
 
 /** Asks a yes-or-no question. @param standard  answer of Enter alone */
@@ -78,12 +78,12 @@ export async function askYesNo(
   standard = true,
 ): Promise<boolean> {
   const { confirm } = await prompts()
-  return answered(confirm({ message: question, default: standard }, context(io, signal)))
+  return awaitAnswer(confirm({ message: question, default: standard }, promptContext(io, signal)))
 }
 
 /** Prompts for a line without showing it. */
 export async function askSecret(io: PromptStreams, question: string, signal: AbortSignal): Promise<string> {
   const { password } = await prompts()
   const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
-  return answered(password(config, context(io, signal)))
+  return awaitAnswer(password(config, promptContext(io, signal)))
 }

@@ -1,7 +1,7 @@
 import type { Sink } from './output.ts'
 
 /** Symbols of the command line and their ASCII replacements of the same width. */
-const signs: Readonly<Record<string, string>> = {
+const asciiOfSymbol: Readonly<Record<string, string>> = {
   '✓': '+',
   '✗': 'x',
   '…': '.',
@@ -42,14 +42,14 @@ export function asciiSink(stream: Sink): Sink {
     get columns() {
       return stream.columns
     },
-    write: text => stream.write(inAscii(text)),
+    write: text => stream.write(toAscii(text)),
   }
 }
 
 /** Returns a terminal whose text is written in ASCII; all else is that of the stream. */
 export function asciiTerminal(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   const write = (text: string, ...rest: [BufferEncoding?, (() => void)?]) =>
-    stream.write(inAscii(text), ...rest)
+    stream.write(toAscii(text), ...rest)
   return new Proxy(stream, {
     get(target, name) {
       if (name === 'write') return write
@@ -59,6 +59,6 @@ export function asciiTerminal(stream: NodeJS.WriteStream): NodeJS.WriteStream {
   })
 }
 
-function inAscii(text: string): string {
-  return text.replace(beyondAscii, sign => signs[sign] ?? (braille.test(sign) ? '*' : '?'))
+function toAscii(text: string): string {
+  return text.replace(beyondAscii, sign => asciiOfSymbol[sign] ?? (braille.test(sign) ? '*' : '?'))
 }

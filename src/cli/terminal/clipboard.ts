@@ -1,10 +1,12 @@
 import { clipboardCommand, terminalClipboard } from '../environment.ts'
 import { UsageError } from '../errors.ts'
 import type { Io } from '../io.ts'
-import { count } from './output.ts'
+import { formatCount } from './output.ts'
 
 /** Returns a function that copies a text with the clipboard program of this machine, or undefined. */
-export function clipboard(io: Pick<Io, 'env' | 'copyWith'>): ((text: string) => Promise<void>) | undefined {
+export function findClipboardProgram(
+  io: Pick<Io, 'env' | 'copyWith'>,
+): ((text: string) => Promise<void>) | undefined {
   const command = clipboardCommand(io.env)
   return command && (text => io.copyWith(command, text))
 }
@@ -13,7 +15,7 @@ export function clipboard(io: Pick<Io, 'env' | 'copyWith'>): ((text: string) => 
 export type CopiedBy = 'program' | 'terminal' | 'tmux'
 
 /** Maximum size of a text for the terminal: 100,000 bytes as Base64. Terminals drop longer texts. */
-const sentBytesMax = 75_000
+const terminalCopyBytesMax = 75_000
 
 /**
  * Returns a function that copies a text with a program, or through the terminal (OSC 52) if no program works; undefined if
@@ -24,11 +26,11 @@ const sentBytesMax = 75_000
  * @param write  writes to the terminal
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
-export function clipboardOr(
+export function findClipboard(
   io: Pick<Io, 'env' | 'copyWith'>,
   write: (text: string) => void,
 ): ((text: string) => Promise<CopiedBy>) | undefined {
-  const [program, terminal] = [clipboard(io), terminalClipboard(io.env)]
+  const [program, terminal] = [findClipboardProgram(io), terminalClipboard(io.env)]
   if (!program && !terminal) return undefined
   return async text => {
     try {
@@ -50,9 +52,9 @@ export function clipboardOr(
  */
 export function clipboardSequence(text: string, isInTmux: boolean): string {
   const bytes = Buffer.from(text)
-  if (bytes.length > sentBytesMax)
+  if (bytes.length > terminalCopyBytesMax)
     throw new UsageError(
-      `the terminal can copy at most ${count(sentBytesMax)} bytes, and this text has ${count(bytes.length)}; /export writes it to a file`,
+      `the terminal can copy at most ${formatCount(terminalCopyBytesMax)} bytes, and this text has ${formatCount(bytes.length)}; /export writes it to a file`,
     )
   const sequence = `\x1b]52;c;${bytes.toString('base64')}\x07`
   return isInTmux ? `${sequence}\x1bPtmux;\x1b${sequence}\x1b\\` : sequence

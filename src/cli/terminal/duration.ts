@@ -15,15 +15,15 @@ const unitMs: Readonly<Record<string, number>> = {
   y: 365 * day,
 }
 /** Maximum duration; results must be dates with a year of four digits. */
-const spanMaxMs = 1_000 * 365 * day
-const span = /^(\d{1,6})(s|m|min|h|d|w|y)$/
-const date = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
+const durationMaxMs = 1_000 * 365 * day
+const durationPattern = /^(\d{1,6})(s|m|min|h|d|w|y)$/
+const datePattern = /^(\d{4}-\d{2}-\d{2})(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:\d{2})?)?$/i
 
 /** Returns the milliseconds of a duration such as `90d`; undefined for other text. */
 function parseDurationMs(text: string): number | undefined {
-  const match = span.exec(text)
+  const match = durationPattern.exec(text)
   const ms = match ? Number(match[1]) * unitMs[match[2]!]! : Number.NaN
-  return ms <= spanMaxMs ? ms : undefined
+  return ms <= durationMaxMs ? ms : undefined
 }
 
 /**
@@ -31,7 +31,7 @@ function parseDurationMs(text: string): number | undefined {
  * midnight UTC.
  */
 function parseDateMs(text: string): number | undefined {
-  const match = date.exec(text)
+  const match = datePattern.exec(text)
   if (!match) return undefined
   const [dayMs, ms] = [Date.parse(match[1]!), Date.parse(text.toUpperCase())]
   // Date.parse takes 31 February for 3 March.
@@ -92,7 +92,7 @@ export function parseDurationSeconds(flag: string, text: string, maxSeconds: num
   return seconds
 }
 
-const steps: [unitMs: number, name: string, untilMs: number][] = [
+const unitSteps: [unitMs: number, name: string, untilMs: number][] = [
   [second, 's', minute],
   [minute, 'min', hour],
   [hour, 'h', day],
@@ -140,7 +140,7 @@ export function formatTimeOfDay(iso: string): string {
 }
 
 function formatDuration(ms: number): string | undefined {
-  const step = steps.find(([, , untilMs]) => ms < untilMs)
+  const step = unitSteps.find(([, , untilMs]) => ms < untilMs)
   return step && `${Math.floor(ms / step[0])} ${step[1]}`
 }
 

@@ -6,7 +6,7 @@ import { plainLine, truncate } from './terminal-text.ts'
 export type JqFilter = (value: unknown) => unknown[]
 
 /** Maximum width of a jq message, which can contain the whole input. */
-const complaintMax = 200
+const messageCharsMax = 200
 const example = "wb kb list --jq '.[].name'"
 
 /**
@@ -23,10 +23,10 @@ export async function jqFilter(
   const jq = await loadJq()
   const run = (json: string): unknown[] => {
     // After `--` an expression such as `-h` is no flag of jq.
-    const { stdout, stderr, exitCode } = quietly(() =>
+    const { stdout, stderr, exitCode } = runWithoutConsole(() =>
       signals.withDefaults(() => jq.raw(json, expression, ['--compact-output', '--'])),
     )
-    if (exitCode !== 0) throw new UsageError(`--jq: ${complaint(stderr)}`, [example])
+    if (exitCode !== 0) throw new UsageError(`--jq: ${jqMessage(stderr)}`, [example])
     return stdout === '' ? [] : stdout.split('\n').map(line => JSON.parse(line))
   }
   run('')
@@ -34,7 +34,7 @@ export async function jqFilter(
 }
 
 /** Runs jq without its output to the console. @throws UsageError  jq ran out of memory or stack */
-function quietly<T>(run: () => T): T {
+function runWithoutConsole<T>(run: () => T): T {
   const { error: print } = console
   console.error = () => {}
   try {
@@ -47,12 +47,12 @@ function quietly<T>(run: () => T): T {
 }
 
 /** Returns jq's error message without positions in its own code. */
-function complaint(stderr: string): string {
+function jqMessage(stderr: string): string {
   const lines = stderr.split('\n')
   const line = lines.find(text => /^jq: (?:\w+ )?error\b/.test(text)) ?? lines[0] ?? ''
-  const said = line
+  const message = line
     .replace(/^jq: (?:error(?: \(at [^)]*\))?:? )?/, '')
     .replace(' at <top-level>,', ' at')
     .replace(/:$/, '')
-  return truncate(plainLine(said), complaintMax)
+  return truncate(plainLine(message), messageCharsMax)
 }

@@ -4,7 +4,7 @@ import type { Style } from './style.ts'
 import { type StatusTone, styleFor } from './style.ts'
 import {
   displayWidth,
-  harmless,
+  keepStylesOnly,
   pad,
   plain,
   plainJson,
@@ -44,21 +44,21 @@ export type Field = Cell | { time: string | null } | { due: string | null }
 
 /** A column of a table. */
 export interface Column<T> {
-  of(row: T): Cell
+  value(row: T): Cell
   /**
-   * `free` text is truncated if a line is too long; a `time` (past) or `due` (future) is shown relative to
+   * `flexible` text is truncated if a line is too long; a `time` (past) or `due` (future) is shown relative to
    * now. Default: `text`.
    */
-  as?: 'text' | 'free' | 'time' | 'due' | 'count'
+  format?: 'text' | 'flexible' | 'time' | 'due' | 'count'
   /** Minimum width in a row that is shown alone, in cells. */
-  least?: number
+  widthMin?: number
   /** Color of the cell, if it has a meaning. */
   tone?(row: T): StatusTone | undefined
-  /** Shown only in a pipe, as a person does not decide by it. */
-  piped?: boolean
+  /** True for a column that is shown only in a pipe. */
+  pipeOnly?: boolean
 }
 
-export interface List<T> {
+export interface ListOptions<T> {
   /** Columns by heading. In a pipe, columns are separated by tabs and have no headings. */
   columns: Record<string, Column<T>>
   /** Lines for stderr if there are no rows: the fact, then a command to type. */
@@ -68,9 +68,9 @@ export interface List<T> {
 }
 
 const gap = '  '
-const freeMin = 12
+const flexibleWidthMin = 12
 /** Indentation of continuation lines of a row. */
-const rowHang = 4
+const continuationIndent = 4
 const widthDefault = 80
 
 /** Writes the result of a command to stdout, and all other messages to stderr. */
@@ -89,7 +89,7 @@ export class Output {
   }
 
   /** True with `--jq`. */
-  get filters(): boolean {
+  get hasFilter(): boolean {
     return this.options.filter !== undefined
   }
 
@@ -102,18 +102,18 @@ export class Output {
 
   /** Writes to stdout. A pipe gets the text unchanged. */
   result(text: string): void {
-    const shown = this.options.stdout.isTTY ? harmless(text) : text
+    const shown = this.options.stdout.isTTY ? keepStylesOnly(text) : text
     this.options.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`)
   }
 
   /** Writes an object as JSON, as returned by the API. */
   value(value: unknown): void {
-    for (const text of this.texts(value, this.options.stdout.isTTY ? 2 : undefined)) this.result(text)
+    for (const text of this.jsonTexts(value, this.options.stdout.isTTY ? 2 : undefined)) this.result(text)
   }
 
   /** Writes one of several objects as a line of JSON. */
   line(value: unknown): void {
-    for (const text of this.texts(value)) this.result(text)
+    for (const text of this.jsonTexts(value)) this.result(text)
   }
 
   /**
@@ -122,11 +122,13 @@ export class Output {
    *
    * @throws UsageError  the expression cannot be applied to the object
    */
-  texts(value: unknown, indent?: number): string[] {
+  jsonTexts(value: unknown, indent?: number): string[] {
     const { filter, stdout } = this.options
     if (!filter) return [plainJson(value, indent)]
     const own = (text: string) => (stdout.isTTY ? plain(text) : text)
-    return filter(value).map(made => (typeof made === 'string' ? own(made) : plainJson(made, indent)))
+    return filter(value).map(reportSaved =>
+      typeof reportSaved === 'string' ? own(reportSaved) : plainJson(reportSaved, indent),
+    )
   }
 
   /**
@@ -139,7 +141,7 @@ export class Output {
   }
 
   /** Reports a deleted resource: a message on stderr, the ID with `--json`. */
-  deleted(id: string, line: string): void {
+  reportDeleted(id: string, line: string): void {
     if (this.json) this.value({ deleted: id })
     else this.note(`  ✓ ${line}`)
   }
@@ -150,7 +152,7 @@ export class Output {
   }
 
   /** Suggests a command to run next, with the flags of this command that it needs. */
-  next(line: string): void {
+  suggest(line: string): void {
     this.note(`  ${line}${this.contextFlags}`)
   }
 
@@ -169,17 +171,17 @@ export class Output {
 
   /** Writes to stderr without wrapping. Removes tokens, because stderr often ends up in logs. */
   trace(text: string): void {
-    this.options.stderr.write(`${withoutTokens(harmless(text))}\n`)
+    this.options.stderr.write(`${withoutTokens(keepStylesOnly(text))}\n`)
   }
 
   /**
    * Prints a list: a table without empty columns in a terminal, tab-separated lines with all columns in a
    * pipe, an array with `--json`.
    */
-  list<T>(rows: readonly T[], list: List<T>): void {
+  list<T>(rows: readonly T[], list: ListOptions<T>): void {
     if (this.json) this.value(rows)
     else if (rows.length === 0) this.note(list.empty.map(line => `  ${line}`).join('\n'))
-    else this.#rows(rows, list)
+    else this.#printRows(rows, list)
   }
 
   /**
@@ -189,20 +191,20 @@ export class Output {
   row<T>(row: T, columns: Record<string, Column<T>>): void {
     const all = Object.values(columns)
     if (this.json) this.line(row)
-    else if (!this.interactive) this.result(all.map(column => raw(column.of(row))).join('\t'))
+    else if (!this.interactive) this.result(all.map(column => pipeCell(column.value(row))).join('\t'))
     else {
-      for (const line of this.#alone(row, all)) this.result(line)
+      for (const line of this.#rowLines(row, all)) this.result(line)
     }
   }
 
   /** Returns the lines of a single row: truncated to one line if enough of it remains, else wrapped. */
-  #alone<T>(row: T, all: readonly Column<T>[]): string[] {
-    const columns = all.filter(({ piped }) => !piped)
-    const texts = columns.map(column => this.#single(column, row))
-    const widths = texts.map((text, index) => Math.max(columns[index]!.least ?? 0, displayWidth(text)))
-    if (this.#fit(columns, widths)) return [`${gap}${this.#line(columns, row, texts, widths)}`]
-    const whole = texts.map((text, index) => this.#marked(columns[index]!, row, text))
-    return wrapLine(`${gap}${whole.join(gap)}`, this.width, rowHang)
+  #rowLines<T>(row: T, all: readonly Column<T>[]): string[] {
+    const columns = all.filter(({ pipeOnly }) => !pipeOnly)
+    const texts = columns.map(column => this.#rowCell(column, row))
+    const widths = texts.map((text, index) => Math.max(columns[index]!.widthMin ?? 0, displayWidth(text)))
+    if (this.#shrinkToFit(columns, widths)) return [`${gap}${this.#line(columns, row, texts, widths)}`]
+    const whole = texts.map((text, index) => this.#withTone(columns[index]!, row, text))
+    return wrapLine(`${gap}${whole.join(gap)}`, this.width, continuationIndent)
   }
 
   #line<T>(
@@ -215,24 +217,28 @@ export class Output {
       .map((text, index) => {
         const column = columns[index]!
         const cut = truncate(text, widths[index]!)
-        const side = column.as === 'count' ? 'left' : 'right'
-        return pad(cut, widths[index]!, side).replace(cut, () => this.#marked(column, row, cut))
+        const side = column.format === 'count' ? 'left' : 'right'
+        return pad(cut, widths[index]!, side).replace(cut, () => this.#withTone(column, row, cut))
       })
       .join(gap)
       .trimEnd()
   }
 
   /** Returns the cell of a single row. Times are absolute, because the row stays on the screen. */
-  #single<T>(column: Column<T>, row: T): string {
-    const cell = column.of(row)
-    return column.as === 'time' && !isEmpty(cell) ? formatTimeOfDay(String(cell)) : this.#cell(column, row)
+  #rowCell<T>(column: Column<T>, row: T): string {
+    const cell = column.value(row)
+    return column.format === 'time' && !isEmpty(cell)
+      ? formatTimeOfDay(String(cell))
+      : this.#cell(column, row)
   }
 
-  #rows<T>(rows: readonly T[], list: List<T>): void {
+  #printRows<T>(rows: readonly T[], list: ListOptions<T>): void {
     const columns = Object.entries(list.columns)
     if (this.interactive) for (const line of this.#table(rows, columns)) this.result(line)
-    else for (const row of rows) this.result(columns.map(([, column]) => raw(column.of(row))).join('\t'))
-    if (list.total !== undefined) this.note(this.errorStyle.dim(`  ${count(rows.length)} of ${list.total}`))
+    else
+      for (const row of rows) this.result(columns.map(([, column]) => pipeCell(column.value(row))).join('\t'))
+    if (list.total !== undefined)
+      this.note(this.errorStyle.dim(`  ${formatCount(rows.length)} of ${list.total}`))
   }
 
   /** Prints the fields of an object, one per line; the object with `--json`. */
@@ -250,69 +256,79 @@ export class Output {
     return shown.flatMap(([name, cell]) => {
       const moment = momentOf(cell)
       if (!this.interactive) return [`${name}\t${plainLine(String(moment ? (moment.iso ?? '') : cell))}`]
-      return this.#named(pad(name, width), moment ? this.#moment(moment.as, moment.iso) : plain(String(cell)))
+      return this.#fieldLines(
+        pad(name, width),
+        moment ? this.#formatMoment(moment.as, moment.iso) : plain(String(cell)),
+      )
     })
   }
 
-  #named(name: string, text: string): string[] {
+  #fieldLines(name: string, text: string): string[] {
     const hang = gap.length + displayWidth(name) + gap.length
     return wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, hang)
   }
 
   /** Returns a table with headings, or one field per line if the terminal is too narrow. */
   *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
-    const shown = all.filter(([, column]) => !column.piped && rows.some(row => !isEmpty(column.of(row))))
+    const shown = all.filter(
+      ([, column]) => !column.pipeOnly && rows.some(row => !isEmpty(column.value(row))),
+    )
     const [headings, columns] = [shown.map(([heading]) => heading), shown.map(([, column]) => column)]
     const cells = rows.map(row => columns.map(column => this.#cell(column, row)))
     const widths = headings.map((heading, index) =>
       Math.max(displayWidth(heading), ...cells.map(line => displayWidth(line[index]!))),
     )
-    if (!this.#fit(columns, widths)) {
-      for (const [at, texts] of cells.entries()) yield* this.#stack(rows[at]!, { headings, columns, texts })
+    if (!this.#shrinkToFit(columns, widths)) {
+      for (const [at, texts] of cells.entries())
+        yield* this.#stackedRow(rows[at]!, { headings, columns, texts })
       return
     }
-    const heads = columns.map(({ as }) => ({ of: () => '', as }))
+    const heads = columns.map(({ format }) => ({ value: () => '', format }))
     yield this.style.dim(`${gap}${this.#line(heads, undefined, headings, widths)}`)
     for (const [at, texts] of cells.entries()) yield `${gap}${this.#line(columns, rows[at]!, texts, widths)}`
   }
 
-  *#stack<T>(
+  *#stackedRow<T>(
     row: T,
     { headings, columns, texts }: { headings: string[]; columns: Column<T>[]; texts: string[] },
   ): Generator<string> {
     const width = Math.max(...headings.map(displayWidth))
     for (const [index, column] of columns.entries())
-      if (!isEmpty(column.of(row)))
-        yield* this.#named(pad(headings[index]!, width), this.#marked(column, row, texts[index]!))
+      if (!isEmpty(column.value(row)))
+        yield* this.#fieldLines(pad(headings[index]!, width), this.#withTone(column, row, texts[index]!))
     yield ''
   }
 
-  #marked<T>({ tone }: Column<T>, row: T, text: string): string {
+  #withTone<T>({ tone }: Column<T>, row: T, text: string): string {
     const named = tone?.(row)
     return named ? this.style[named](text) : text
   }
 
-  /** Shrinks the widest free-text columns until the row fits. Returns false if it cannot fit. */
-  #fit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
+  /** Shrinks the widest flexible columns until the row fits. Returns false if it cannot fit. */
+  #shrinkToFit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
     const over = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
-    const free = columns.flatMap(({ as }, index) => (as === 'free' ? [index] : []))
+    const flexible = columns.flatMap(({ format }, index) => (format === 'flexible' ? [index] : []))
     for (let excess = over(); excess > 0; excess--) {
-      const widest = free.reduce((best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best), -1)
-      if (widest < 0 || widths[widest]! <= freeMin) return false
+      const widest = flexible.reduce(
+        (best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best),
+        -1,
+      )
+      if (widest < 0 || widths[widest]! <= flexibleWidthMin) return false
       widths[widest]!--
     }
     return true
   }
 
   #cell<T>(column: Column<T>, row: T): string {
-    const cell = column.of(row)
+    const cell = column.value(row)
     if (isEmpty(cell)) return '–'
-    if (column.as === 'time' || column.as === 'due') return this.#moment(column.as, String(cell))
-    return typeof cell === 'number' ? count(cell) : plainLine(String(cell))
+    if (column.format === 'time' || column.format === 'due')
+      return this.#formatMoment(column.format, String(cell))
+    return typeof cell === 'number' ? formatCount(cell) : plainLine(String(cell))
   }
 
-  #moment(as: 'time' | 'due', iso: string | null): string {
+  #formatMoment(as: 'time' | 'due', iso: string | null): string {
     if (iso === null) return '–'
     return (as === 'time' ? formatAgo : formatDue)(Date.parse(iso), this.options.now())
   }
@@ -323,7 +339,7 @@ function momentOf(field: Field): { as: 'time' | 'due'; iso: string | null } | un
   return 'time' in field ? { as: 'time', iso: field.time } : { as: 'due', iso: field.due }
 }
 
-function raw(cell: Cell): string {
+function pipeCell(cell: Cell): string {
   return cell === null || cell === undefined ? '' : plainLine(String(cell))
 }
 
@@ -332,11 +348,11 @@ function isEmpty(cell: Cell): cell is null | undefined | '' {
 }
 
 /** Formats an integer with separators: 1,204. */
-export function count(value: number): string {
+export function formatCount(value: number): string {
   return value.toLocaleString('en-US')
 }
 
 /** Formats a number with a noun: 1 chunk, 1,204 chunks. */
-export function counted(value: number, one: string, many = `${one}s`): string {
-  return `${count(value)} ${value === 1 ? one : many}`
+export function formatCounted(value: number, one: string, many = `${one}s`): string {
+  return `${formatCount(value)} ${value === 1 ? one : many}`
 }

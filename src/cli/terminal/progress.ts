@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { count, type Sink } from './output.ts'
+import { formatCount, type Sink } from './output.ts'
 import { plain, truncate } from './terminal-text.ts'
 
 const showAfterMs = 150
@@ -20,7 +20,7 @@ export interface Progress {
   end(): void
 }
 
-interface State {
+interface ProgressState {
   label: string
   done: number
   total: number
@@ -38,35 +38,35 @@ export const silentProgress: Progress = { spin() {}, step() {}, above: write => 
  * @param stream  stderr, so that stdout contains only the result
  */
 export function terminalProgress(stream: Sink, clock: Clock): Progress {
-  let state: State | undefined
-  let drawn = false
+  let state: ProgressState | undefined
+  let isDrawn = false
   let cancel: (() => void) | undefined
   let frame = 0
   /** Start times by label. Bars can alternate. */
-  const began = new Map<string, number>()
+  const startMsOfLabel = new Map<string, number>()
 
   function draw(): void {
     if (!state) return
     stream.write(eraseLine + truncate(progressLine(state, clock.now(), frame++), (stream.columns ?? 80) - 1))
-    drawn = true
+    isDrawn = true
     cancel = clock.after(frameMs, draw)
   }
   function begin(label: string, done: number, total: number, unit: string): void {
-    const sinceMs = began.get(label) ?? clock.now()
-    if (total > 0) began.set(label, sinceMs)
+    const sinceMs = startMsOfLabel.get(label) ?? clock.now()
+    if (total > 0) startMsOfLabel.set(label, sinceMs)
     // Names of things come from elsewhere.
     state = { label: plain(label).replace(/\s/g, ' '), done, total, unit, sinceMs }
     cancel ??= clock.after(showAfterMs, draw)
   }
   function erase(): void {
-    if (drawn) stream.write(eraseLine)
-    drawn = false
+    if (isDrawn) stream.write(eraseLine)
+    isDrawn = false
   }
   return {
     spin: label => begin(label, 0, 0, ''),
     step: ({ label, done, total, unit = '' }) => begin(label, done, total, unit),
     above(write) {
-      const shown = drawn
+      const shown = isDrawn
       erase()
       write()
       if (shown) {
@@ -78,7 +78,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
       cancel?.()
       cancel = undefined
       state = undefined
-      began.clear()
+      startMsOfLabel.clear()
       erase()
     },
   }
@@ -86,32 +86,32 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
 
 /** Formats a progress line: a spinner, or a bar with count, rate and time left. */
 export function progressLine(
-  { label, done, total, unit, sinceMs }: State,
+  { label, done, total, unit, sinceMs }: ProgressState,
   nowMs: number,
   frame: number,
 ): string {
   if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
   const filled = Math.min(barCells, Math.floor((done / total) * barCells))
   const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)
-  const [shown, name] = unit === 'bytes' ? [megabytes, ' MB'] : [whole, unit && ` ${unit}`]
+  const [shown, name] = unit === 'bytes' ? [formatMegabytes, ' MB'] : [formatWhole, unit && ` ${unit}`]
   const parts = [`  ${label}`, bar, `${shown(done)}/${shown(total)}${unit === 'bytes' ? name : ''}`]
   const seconds = (nowMs - sinceMs) / 1_000
   if (done > 0 && seconds > 0.5) {
     const rate = done / seconds
-    parts.push(`${shown(rate)}${name}/s`, `${minutes((total - done) / rate)} left`)
+    parts.push(`${shown(rate)}${name}/s`, `${formatMinutes((total - done) / rate)} left`)
   }
   return parts.join('  ')
 }
 
-function whole(value: number): string {
-  return count(Math.round(value))
+function formatWhole(value: number): string {
+  return formatCount(Math.round(value))
 }
 
-function megabytes(bytes: number): string {
+function formatMegabytes(bytes: number): string {
   return (bytes / 1_000_000).toFixed(1)
 }
 
-function minutes(seconds: number): string {
+function formatMinutes(seconds: number): string {
   const whole = Math.ceil(seconds)
   return `${String(Math.floor(whole / 60)).padStart(2, '0')}:${String(whole % 60).padStart(2, '0')}`
 }

@@ -12,15 +12,22 @@ export interface Style {
   mark(text: string): string
 }
 
-const none = (text: string) => text
+const unstyled = (text: string) => text
 
-const plainStyle: Style = { dim: none, strong: none, good: none, warning: none, bad: none, mark: none }
+const plainStyle: Style = {
+  dim: unstyled,
+  strong: unstyled,
+  good: unstyled,
+  warning: unstyled,
+  bad: unstyled,
+  mark: unstyled,
+}
 
 function sgr(on: number, off: number) {
   return (text: string) => `\x1b[${on}m${text}\x1b[${off}m`
 }
 
-const colours: Style = {
+const colorStyle: Style = {
   dim: sgr(2, 22),
   strong: sgr(1, 22),
   good: sgr(32, 39),
@@ -35,5 +42,5 @@ const colours: Style = {
  * @param colour  true for a terminal that supports colors, unless the user disabled them
  */
 export function styleFor(colour: boolean): Style {
-  return colour ? colours : plainStyle
+  return colour ? colorStyle : plainStyle
 }

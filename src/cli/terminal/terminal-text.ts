@@ -20,19 +20,19 @@ export function plain(text: string): string {
 }
 
 /** Control characters except tab and newline, and invisible characters except those that combine emoji. */
-const unseen =
+const hiddenCharacters =
   /(?![\t\n])(?!(?<=\p{Extended_Pictographic}\ufe0f?)[\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
  * Escapes control and invisible characters in text that the user reviews, so that the user sees everything
  * that a model reads.
  */
-export function revealed(text: string): string {
-  return text.replaceAll('\r\n', '\n').replace(unseen, escaped)
+export function revealHidden(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(hiddenCharacters, escapeCharacter)
 }
 
 /** Escapes a character like JSON does. */
-function escaped(character: string): string {
+function escapeCharacter(character: string): string {
   const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
   return units.map(unit => `\\u${unit}`).join('')
 }
@@ -41,7 +41,7 @@ function escaped(character: string): string {
 const styles = /(\x1b\[[0-9;]*m)/
 
 /** Removes all sequences except styles. A safeguard for text that was not passed through `plain`. */
-export function harmless(text: string): string {
+export function keepStylesOnly(text: string): string {
   const parts = text.split(styles)
   return parts.map((part, at) => (at % 2 === 1 ? part : plain(part))).join('')
 }
@@ -60,7 +60,7 @@ export function plainLine(text: string): string {
 export function plainJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value, null, indent) ?? 'null').replace(
     /[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    escaped,
+    escapeCharacter,
   )
 }
 
@@ -68,13 +68,13 @@ export function plainJson(value: unknown, indent?: number): string {
  * Characters of one cell that combine with no other: ASCII, Latin, Greek, Cyrillic, punctuation and box drawing.
  * `string-width` takes a hundred times as long for them.
  */
-export const singleCells =
+export const singleCellText =
   /^[\x20-\x7e\xa1-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2500-\u257f]*$/
 const segmenter = new Intl.Segmenter()
 
 /** Returns the number of terminal cells that a line takes. Styles take none. */
 export function displayWidth(line: string): number {
-  return singleCells.test(line) ? line.length : stringWidth(line)
+  return singleCellText.test(line) ? line.length : stringWidth(line)
 }
 
 /** Cuts a line to a width in cells, with an ellipsis where text is missing. */

@@ -1,9 +1,9 @@
 import { displayWidth } from './terminal-text.ts'
 
 /** Minimum width that an indentation leaves for words, in cells. */
-const roomMin = 20
+const textWidthMin = 20
 /** Indentation if the requested one leaves too little space. */
-const shallow = 4
+const indentFallback = 4
 
 /**
  * Wraps a line between words. Words wider than a line stay whole, because IDs, paths and addresses are
@@ -13,7 +13,7 @@ const shallow = 4
  */
 export function wrapLine(line: string, width: number, hang: number): string[] {
   if (displayWidth(line) <= width) return [line]
-  const indent = width - hang < roomMin ? Math.min(hang, shallow) : hang
+  const indent = width - hang < textWidthMin ? Math.min(hang, indentFallback) : hang
   const lines: string[] = []
   let open = ''
   for (const [word] of line.matchAll(/\s*\S+/g)) {
@@ -42,25 +42,27 @@ export function wrapCommandLine(line: string, width: number): string[] {
   const lines: string[] = []
   let open = ''
   for (const [at, word] of words.entries()) {
-    const room = at === words.length - 1 ? width : width - continued.length
+    const room = at === words.length - 1 ? width : width - continuationMark.length
     if (open === '' || displayWidth(open + word) <= room) open += word
     else {
-      lines.push(open + continued)
+      lines.push(open + continuationMark)
       open = `${indent}  ${word.trimStart()}`
     }
   }
   return [...lines, open]
 }
 
-const continued = ' \\'
+const continuationMark = ' \\'
 
 /** Lines with commands, which are not wrapped so that they can be copied. */
-const toType = /^\s*(?:wb|npx workbase|node \S+|--\S+|kill) /
+const commandLine = /^\s*(?:wb|npx workbase|node \S+|--\S+|kill) /
 
 /** Wraps a message to the width of a terminal, with indented continuation lines. */
 export function wrapWords(text: string, width: number): string {
   return text
     .split('\n')
-    .flatMap(line => (toType.test(line) ? [line] : wrapLine(line, width, /^ */.exec(line)![0].length + 2)))
+    .flatMap(line =>
+      commandLine.test(line) ? [line] : wrapLine(line, width, /^ */.exec(line)![0].length + 2),
+    )
     .join('\n')
 }

@@ -19,26 +19,26 @@ export function trustCreatedDataDir(profile: Pick<Profile, 'dataDir' | 'settings
   return async () => {
     if (!before) return
     try {
-      await remember(profile, before.isFolder)
+      await storeTrust(profile, before.isFolder)
     } catch {
       // Settings that cannot be written cost a question later.
     }
   }
 }
 
-async function remember(
+async function storeTrust(
   { dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>,
   wasThere: boolean,
 ): Promise<void> {
   const folder = realpathSync(dirname(dataDir))
   const { files, fault } = await surveyFolder(folder)
-  const made = files[dataDirFile]
+  const created = files[dataDirFile]
   const decision = findDecision(settingsDir, folder)
   const known = decision?.trusted ? decision.files : {}
-  if (!made || fault !== undefined || (wasThere && !(dataDirFile in known))) return
+  if (!created || fault !== undefined || (wasThere && !(dataDirFile in known))) return
   await storeDecision(
     settingsDir,
     folder,
-    createDecision(systemClock, true, { ...known, [dataDirFile]: made }),
+    createDecision(systemClock, true, { ...known, [dataDirFile]: created }),
   )
 }

@@ -11,7 +11,7 @@ import { type FolderFilePaths, realFolder } from './folder-files.ts'
 import { diffLines, fileLines, untrustedFileMessage } from './trust-lines.ts'
 
 /** Maximum number of lines to show before asking. With more, the user is not asked. */
-const linesAskedMax = 60
+const linesShownMax = 60
 
 export interface TrustOptions {
   /** Settings without these files. */
@@ -22,7 +22,7 @@ export interface TrustOptions {
   note(line: string): void
   warn(line: string): void
   /** Asks the user; undefined if there is no terminal. */
-  readonly agree: ((question: string) => Promise<boolean>) | undefined
+  readonly confirm: ((question: string) => Promise<boolean>) | undefined
 }
 
 /** Result of applying the files of a folder. */
@@ -38,7 +38,7 @@ export interface FolderResult {
 export interface TrustRefusal {
   readonly error: Error
   /** True if the files would select the runtime, and with it the login to send. */
-  readonly namesRuntime: boolean
+  readonly selectsRuntime: boolean
 }
 
 /** A file that would be used if its folder were trusted, and the flag with the same effect. */
@@ -60,13 +60,13 @@ export async function resolveFolderSettings(
   files: FolderFilePaths,
   options: TrustOptions,
 ): Promise<FolderResult> {
-  const project = files.project === undefined ? {} : await readProjectFile(files.project).catch(faultOf)
+  const project = files.project === undefined ? {} : await readProjectFile(files.project).catch(contentError)
   if (project instanceof Error)
-    return { settings: {}, ignored: [], refusal: { error: project, namesRuntime: true } }
+    return { settings: {}, ignored: [], refusal: { error: project, selectsRuntime: true } }
   const { profile: named, ...places } = project
   const wanted = untrustedFiles(files, named, options.profile)
   if (wanted.length === 0) return { settings: places, ignored: [] }
-  const isTrusted = await isTrustedNow(files.folder, wanted, options)
+  const isTrusted = await decideTrust(files.folder, wanted, options)
   if (isTrusted === true)
     return {
       settings: {
@@ -77,19 +77,15 @@ export async function resolveFolderSettings(
     }
   const ignored = wanted.map(({ file }) => file)
   if (isTrusted !== false) {
-    const namesRuntime = wanted.some(({ settings }) => settings.config === undefined)
-    return { settings: places, ignored, refusal: { error: isTrusted, namesRuntime } }
+    const selectsRuntime = wanted.some(({ settings }) => settings.config === undefined)
+    return { settings: places, ignored, refusal: { error: isTrusted, selectsRuntime } }
   }
   for (const line of wanted.flatMap(ignoredFileLines)) options.note(line)
   return { settings: places, ignored }
 }
 
-/**
- * Returns an error in the content of a file. Throws other errors.
- *
- * @throws whatever is no word on what the file holds
- */
-function faultOf(error: unknown): WbError {
+/** Returns an error in the content of a file. Throws other errors. */
+function contentError(error: unknown): WbError {
   if (error instanceof WbError) return error
   throw error
 }
@@ -125,12 +121,8 @@ function untrustedFiles(
   return wanted
 }
 
-/**
- * Returns true if the files may be used, or an error if the decision matters but cannot be made.
- *
- * @returns an error where neither is known and it matters
- */
-async function isTrustedNow(
+/** Returns true if the files may be used, or an error if the decision matters but cannot be made. */
+async function decideTrust(
   folder: string,
   wanted: readonly UntrustedFile[],
   options: TrustOptions,
@@ -141,18 +133,18 @@ async function isTrustedNow(
   const isKnown =
     before !== undefined && survey.fault === undefined && isUnchanged(before.files, survey.files)
   if (isKnown && before.trusted) return true
-  if (await isOvertaken(wanted, options.profile)) return false
-  if (before?.trusted && (survey.fault !== undefined || !mayAsk(survey, before, options)))
-    return changed(folder, before, survey)
-  if (options.isCi) return untrustedInCi(wanted, survey)
-  if (isKnown || survey.fault !== undefined || !mayAsk(survey, before, options)) return false
-  const isTrusted = await ask(folder, before, survey, options)
+  if (await isServerRunning(wanted, options.profile)) return false
+  if (before?.trusted && (survey.fault !== undefined || !canAskAbout(survey, before, options)))
+    return changedError(folder, before, survey)
+  if (options.isCi) return untrustedInCiError(wanted, survey)
+  if (isKnown || survey.fault !== undefined || !canAskAbout(survey, before, options)) return false
+  const isTrusted = await askToTrust(folder, before, survey, options)
   await storeDecision(settingsDir, folder, createDecision(options.clock, isTrusted, survey.files))
   return isTrusted
 }
 
 /** Returns true if a server is running, because it has its own configuration. */
-async function isOvertaken(
+async function isServerRunning(
   wanted: readonly UntrustedFile[],
   { dataDir, asOperator }: Profile,
 ): Promise<boolean> {
@@ -160,19 +152,19 @@ async function isOvertaken(
   return (await findLocalServer(dataDir)) !== undefined
 }
 
-function mayAsk(
+function canAskAbout(
   { files }: FolderSurvey,
   before: TrustDecision | undefined,
-  { agree }: TrustOptions,
+  { confirm }: TrustOptions,
 ): boolean {
-  return agree !== undefined && linesOf(before, files).length <= linesAskedMax
+  return confirm !== undefined && surveyLines(before, files).length <= linesShownMax
 }
 
-function linesOf(before: TrustDecision | undefined, files: FolderSurvey['files']): string[] {
+function surveyLines(before: TrustDecision | undefined, files: FolderSurvey['files']): string[] {
   return before ? diffLines(before.files, files) : fileLines(files)
 }
 
-async function ask(
+async function askToTrust(
   folder: string,
   before: TrustDecision | undefined,
   { files }: FolderSurvey,
@@ -184,9 +176,9 @@ async function ask(
       ? `  The files of ${place} have changed since you ${before.trusted ? 'trusted' : 'declined to trust'} them:`
       : `  The folder ${place} contains files that wb would use:`,
   )
-  for (const line of linesOf(before, files)) options.warn(line)
+  for (const line of surveyLines(before, files)) options.warn(line)
   options.warn('  Such files can send keys and documents to other hosts, and start programs.')
-  return options.agree!('Trust them?')
+  return options.confirm!('Trust them?')
 }
 
 /**
@@ -201,24 +193,24 @@ export async function requireStillTrusted(profile: Profile): Promise<void> {
   const folder = join(file, '..')
   const [survey, before] = [await surveyFolder(folder), findDecision(settingsDir, folder)]
   if (!before?.trusted || survey.fault !== undefined || !isUnchanged(before.files, survey.files))
-    throw changed(folder, before, survey)
+    throw changedError(folder, before, survey)
 }
 
-function changed(
+function changedError(
   folder: string,
   before: TrustDecision | undefined,
   { files, fault }: FolderSurvey,
 ): UsageError {
   if (fault !== undefined) return new UsageError(`the files of ${folder} can no longer be trusted: ${fault}`)
-  const lines = linesOf(before, files)
-  const shown = lines.length > linesAskedMax ? [] : lines.map(line => line.slice(2))
+  const lines = surveyLines(before, files)
+  const shown = lines.length > linesShownMax ? [] : lines.map(line => line.slice(2))
   return new UsageError(`the files of ${folder} have changed since you trusted them`, [
     ...shown,
     `wb trust ${shellWord(folder)}    trusts their current content`,
   ])
 }
 
-function untrustedInCi(wanted: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
+function untrustedInCiError(wanted: readonly UntrustedFile[], { fault }: FolderSurvey): UsageError {
   const [{ file }] = wanted as [UntrustedFile, ...UntrustedFile[]]
   return new UsageError(`${file} is not trusted (in CI, wb does not ask)`, [
     ...wanted.map(({ flag }) => `${flag}    uses it without trust`),

@@ -7,7 +7,7 @@ import { plainLine, truncate } from '../terminal/terminal-text.ts'
  */
 const valueWidthMax = 300
 
-const acts: Readonly<Record<string, string>> = {
+const descriptionOfFile: Readonly<Record<string, string>> = {
   'workbase.yaml': 'configuration',
   '.workbase/': 'data directory',
   '.workbase/workbase.yaml': 'configuration of that data directory',
@@ -23,30 +23,32 @@ export function untrustedFileMessage(file: string): string {
 /** Lists the files of a folder, and their settings that could send data or run programs. */
 export function fileLines(files: FolderFiles): string[] {
   return Object.entries(files).flatMap(([file, values]) => [
-    `    ${file}  ${acts[file] ?? ''}`.trimEnd(),
-    ...Object.entries(values).map(([key, value]) => `      ${plainLine(key)}  ${shownValue(key, value)}`),
+    `    ${file}  ${descriptionOfFile[file] ?? ''}`.trimEnd(),
+    ...Object.entries(values).map(([key, value]) => `      ${plainLine(key)}  ${formatValue(key, value)}`),
   ])
 }
 
 /** Lists the differences between the trusted and the current settings. */
 export function diffLines(before: FolderFiles, now: FolderFiles): string[] {
-  return union(before, now).flatMap(file => {
-    const changed = union(before[file], now[file]).filter(key => before[file]?.[key] !== now[file]?.[key])
+  return unionOfKeys(before, now).flatMap(file => {
+    const changed = unionOfKeys(before[file], now[file]).filter(
+      key => before[file]?.[key] !== now[file]?.[key],
+    )
     const presence = file in before ? (file in now ? '' : '  is gone') : '  is new'
     if (changed.length === 0 && presence === '') return []
     const lines = changed.map(
       key =>
-        `      ${plainLine(key)}  ${shownValue(key, before[file]?.[key])} → ${shownValue(key, now[file]?.[key])}`,
+        `      ${plainLine(key)}  ${formatValue(key, before[file]?.[key])} → ${formatValue(key, now[file]?.[key])}`,
     )
     return [`    ${file}${presence}`, ...lines]
   })
 }
 
-function union(a: object = {}, b: object = {}): string[] {
+function unionOfKeys(a: object = {}, b: object = {}): string[] {
   return [...new Set([...Object.keys(a), ...Object.keys(b)])]
 }
 
-function shownValue(key: string, value: string | undefined): string {
+function formatValue(key: string, value: string | undefined): string {
   if (value === undefined) return '(nothing)'
   if (key === 'store') return value === 'none' ? 'none yet' : `its own (${value})`
   return truncate(plainLine(value), valueWidthMax)

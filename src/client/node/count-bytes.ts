@@ -9,10 +9,10 @@ type Parts = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
  * @param onSent  called after each chunk with the number of bytes sent so far
  */
 export function countBytes(body: Parts, onSent: (bytes: number) => void): Readable {
-  return Readable.from(counting(body, onSent), { objectMode: false })
+  return Readable.from(countChunks(body, onSent), { objectMode: false })
 }
 
-async function* counting(body: Parts, onSent: (bytes: number) => void): AsyncGenerator<Uint8Array> {
+async function* countChunks(body: Parts, onSent: (bytes: number) => void): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const part of body) {
     yield part

@@ -1,4 +1,4 @@
-import type { Retry } from './retries.ts'
+import type { Retry } from './retry-options.ts'
 
 /** Addresses of proxies, by the protocol of the request. */
 export interface Proxies {

@@ -12,12 +12,12 @@ export function speaksTls({ hostname, port }: URL): Promise<boolean> {
       port: Number(port || 80),
       rejectUnauthorized: false,
     })
-    const tell = (isSpoken: boolean) => {
+    const finish = (isSpoken: boolean) => {
       clearTimeout(timer)
       socket.destroy()
       resolve(isSpoken)
     }
-    const timer = setTimeout(() => tell(false), waitMs)
-    socket.once('secureConnect', () => tell(true)).once('error', () => tell(false))
+    const timer = setTimeout(() => finish(false), waitMs)
+    socket.once('secureConnect', () => finish(true)).once('error', () => finish(false))
   })
 }

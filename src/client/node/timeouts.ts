@@ -14,13 +14,16 @@ const workTimeoutMs = 300_000
  * Returns the timeouts of one request. Event streams need no exception, because the runtime sends pings. The
  * response lines of a batch arrive as its texts are ingested.
  *
- * @param setMs  replaces all timeouts
+ * @param overrideMs  replaces all timeouts
  */
-export function timeoutsOf({ method, body }: { method: string; body?: unknown }, setMs?: number): Timeouts {
+export function timeoutsOf(
+  { method, body }: { method: string; body?: unknown },
+  overrideMs?: number,
+): Timeouts {
   const isRead = method === 'GET' || method === 'HEAD'
   const isBatch = body !== undefined && typeof body !== 'string'
   return {
-    headersTimeout: setMs ?? (isRead ? idleTimeoutMs : workTimeoutMs),
-    bodyTimeout: setMs ?? (isBatch ? workTimeoutMs : idleTimeoutMs),
+    headersTimeout: overrideMs ?? (isRead ? idleTimeoutMs : workTimeoutMs),
+    bodyTimeout: overrideMs ?? (isBatch ? workTimeoutMs : idleTimeoutMs),
   }
 }

@@ -3,9 +3,9 @@ import type { Fetch, Incoming, Outgoing } from '../fetch.ts'
 import { speaksTlsCode, Unreachable, unexpectedResponse } from '../unreachable.ts'
 import { countBytes } from './count-bytes.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
-import { broken } from './retries.ts'
+import { brokenConnectionCodes } from './retry-options.ts'
 import { type Timeouts, timeoutsOf } from './timeouts.ts'
-import type { Answer, Wire } from './wire.ts'
+import type { Wire, WireResponse } from './wire.ts'
 
 export interface Network {
   readonly fetch: Fetch
@@ -17,7 +17,7 @@ export interface Network {
  * Maximum size of a response, in bytes. The largest is about 200 MB: a thousand hits with vectors of 16,384
  * numbers.
  */
-const answerBytesMax = 256_000_000
+const responseBytesMax = 256_000_000
 
 /**
  * Opens a transport over the network, with persistent connections. Requests that failed temporarily are sent
@@ -27,7 +27,7 @@ const answerBytesMax = 256_000_000
  *
  * @see docs/decisions/0020-transport.md
  */
-export function network(options: NetworkOptions = {}): Network {
+export function openNetwork(options: NetworkOptions = {}): Network {
   const wires = new Map<string, Promise<Wire>>()
   const wireFor = (protocol: string) => {
     const wire =
@@ -49,7 +49,7 @@ export function network(options: NetworkOptions = {}): Network {
 function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions): Promise<Incoming> {
   const { method, signal, onSent } = outgoing
   const headers = { ...(options.userAgent && { 'user-agent': options.userAgent }), ...outgoing.headers }
-  const asked = {
+  const request = {
     origin: url.origin,
     path: url.pathname + url.search,
     method,
@@ -59,18 +59,18 @@ function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions)
   }
   const proxy = proxyFor(url, options.proxies)
   const fail = (error: Error) =>
-    signal?.aborted ? signal.reason : unreachable(url, error, { proxy, ...asked })
+    signal?.aborted ? signal.reason : unreachableError(url, error, { proxy, ...request })
   return new Promise((resolve, reject) => {
     let answered = false
-    const again = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry, onSent }
+    const retryContext = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry, onSent }
     wire.send(
-      { ...asked, body: bodyOf(outgoing) },
-      isStream(outgoing) ? undefined : again,
+      { ...request, body: encodeBody(outgoing) },
+      isStream(outgoing) ? undefined : retryContext,
       (error, answer) => {
         answered = true
-        if (!error) return resolve(incoming(url, answer, fail))
+        if (!error) return resolve(toIncoming(url, answer, fail))
         if (proxy || signal?.aborted) return reject(fail(error))
-        void asSpoken(url, error).then(found => reject(fail(found)))
+        void explainBrokenConnection(url, error).then(found => reject(fail(found)))
       },
     )
   })
@@ -79,8 +79,8 @@ function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions)
 /**
  * Explains a broken connection: a TLS server closes it without a message if the client does not speak TLS.
  */
-async function asSpoken(url: URL, error: Error & { code?: string }): Promise<Error> {
-  if (url.protocol !== 'http:' || !broken.has(error.code ?? '')) return error
+async function explainBrokenConnection(url: URL, error: Error & { code?: string }): Promise<Error> {
+  if (url.protocol !== 'http:' || !brokenConnectionCodes.has(error.code ?? '')) return error
   const { speaksTls } = await import('./speaks-tls.ts')
   if (!(await speaksTls(url))) return error
   return Object.assign(new Error('TLS is spoken there', { cause: error }), { code: speaksTlsCode })
@@ -93,52 +93,61 @@ function isStream({ headers, body }: Outgoing): boolean {
   )
 }
 
-function bodyOf({ body, onSent }: Outgoing): string | Readable | undefined {
+function encodeBody({ body, onSent }: Outgoing): string | Readable | undefined {
   if (body === undefined || typeof body === 'string') return body
   return onSent ? countBytes(body, onSent) : Readable.from(body, { objectMode: false })
 }
 
-function incoming(url: URL, { statusCode, headers, body }: Answer, fail: (error: Error) => Error): Incoming {
+function toIncoming(
+  url: URL,
+  { statusCode, headers, body }: WireResponse,
+  fail: (error: Error) => Error,
+): Incoming {
   // Without a listener, an error of an unread response would end the process.
   body.on('error', () => {})
   return {
     url: url.href,
     status: statusCode,
     headers: {
-      get: name => header(headers[name.toLowerCase()]),
+      get: name => joinHeader(headers[name.toLowerCase()]),
       *[Symbol.iterator]() {
-        for (const [name, value] of Object.entries(headers)) yield [name, header(value) ?? '']
+        for (const [name, value] of Object.entries(headers)) yield [name, joinHeader(value) ?? '']
       },
     },
     body,
-    text: () => wholeText(url, body, fail),
+    text: () => readText(url, body, fail),
   }
 }
 
 /** @throws Unreachable  when the response breaks off, or is too large */
-async function wholeText(url: URL, body: Answer['body'], fail: (error: Error) => Error): Promise<string> {
+async function readText(
+  url: URL,
+  body: WireResponse['body'],
+  fail: (error: Error) => Error,
+): Promise<string> {
   const parts: Buffer[] = []
   let size = 0
   try {
     for await (const part of body) {
       size += (part as Buffer).length
-      if (size > answerBytesMax) break
+      if (size > responseBytesMax) break
       parts.push(part as Buffer)
     }
   } catch (error) {
     throw fail(error as Error)
   }
-  if (size > answerBytesMax) throw unexpectedResponse(`${url.origin} sent more than ${answerBytesMax} bytes`)
+  if (size > responseBytesMax)
+    throw unexpectedResponse(`${url.origin} sent more than ${responseBytesMax} bytes`)
   // undici releases a connection one turn of the event loop later; an earlier request would open another one.
   await new Promise(resolve => setImmediate(resolve))
   return Buffer.concat(parts).toString('utf8')
 }
 
-function header(value: string | string[] | undefined): string | null {
+function joinHeader(value: string | string[] | undefined): string | null {
   return Array.isArray(value) ? value.join(', ') : (value ?? null)
 }
 
-const reasons: Record<string, string> = {
+const reasonOfErrorCode: Record<string, string> = {
   [speaksTlsCode]: 'it uses https, not http',
   ECONNREFUSED: 'connection refused',
   ENOTFOUND: 'host not found',
@@ -169,7 +178,7 @@ function proxyFor({ protocol }: URL, { http, https }: Proxies = {}): string | un
   return proxy && `${new URL(proxy).protocol}//${new URL(proxy).host}`
 }
 
-function unreachable(
+function unreachableError(
   { origin }: URL,
   error: Error & { code?: string },
   { proxy, headersTimeout, bodyTimeout }: Timeouts & { proxy: string | undefined },
@@ -179,7 +188,7 @@ function unreachable(
   if (error.code === 'UND_ERR_BODY_TIMEOUT')
     return idleTimeoutError(`${origin} stopped sending its response for ${bodyTimeout / 1_000} s`, error)
   return new Unreachable(
-    `no runtime responds at ${origin}: ${reasonOf(error, proxy)}`,
+    `no runtime responds at ${origin}: ${describeError(error, proxy)}`,
     proxy
       ? `Check the address (--url, WB_URL) and the proxy ${proxy} (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).`
       : 'Check the address (--url, WB_URL), or start a runtime there.',
@@ -192,9 +201,9 @@ function idleTimeoutError(message: string, cause: Error): Unreachable {
 }
 
 /** Error codes of undici when a proxy refuses. There is no specific one. */
-const refusals = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
+const proxyRefusalCodes = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
 
-function reasonOf({ code, message }: Error & { code?: string }, proxy: string | undefined): string {
-  if (proxy && code && refusals.includes(code)) return `the proxy refused the connection: ${message}`
-  return (code && reasons[code]) ?? code ?? message
+function describeError({ code, message }: Error & { code?: string }, proxy: string | undefined): string {
+  if (proxy && code && proxyRefusalCodes.includes(code)) return `the proxy refused the connection: ${message}`
+  return (code && reasonOfErrorCode[code]) ?? code ?? message
 }

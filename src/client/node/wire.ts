@@ -6,10 +6,10 @@ import type { Dispatcher } from 'undici'
 import request from 'undici/lib/api/api-request.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import retry from 'undici/lib/interceptor/retry.js'
-import { inPieces } from '../pieces.ts'
+import { cutIntoPieces } from '../cut-into-pieces.ts'
 import { countBytes } from './count-bytes.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
-import { retries, type Sending } from './retries.ts'
+import { type RetryContext, retryOptions } from './retry-options.ts'
 
 const connectTimeoutMs = 10_000
 const connectionsMax = 16
@@ -21,27 +21,33 @@ const connectionsMax = 16
  */
 const wasmBudget = 1_000_000_000
 
-export type Answer = Dispatcher.ResponseData
-type Asked = Omit<Dispatcher.RequestOptions, 'method'> & { method: string }
+export type WireResponse = Dispatcher.ResponseData
+type WireRequest = Omit<Dispatcher.RequestOptions, 'method'> & { method: string }
 
 /** Connections of one protocol. */
 export interface Wire {
   /** @param sending  decides about retries; without it, there are none */
-  send(asked: Asked, sending: Sending | undefined, done: (error: Error | null, answer: Answer) => void): void
+  send(
+    asked: WireRequest,
+    sending: RetryContext | undefined,
+    done: (error: Error | null, answer: WireResponse) => void,
+  ): void
   close(): Promise<void>
 }
 
 /** Loads undici, and only those parts that the options need. It does not connect yet. */
 export async function openWire(protocol: string, options: NetworkOptions): Promise<Wire> {
   setFlagsFromString(`--wasm-tiering-budget=${wasmBudget}`)
-  const tls = protocol === 'https:' ? await trusting(options) : {}
-  const dispatcher = await dispatcherFor(
-    { timeout: connectTimeoutMs, lookup: lookedUp, ...tls },
+  const tls = protocol === 'https:' ? await trustOptions(options) : {}
+  const dispatcher = await createDispatcher(
+    { timeout: connectTimeoutMs, lookup: lookUpHost, ...tls },
     options.proxies,
   )
   return {
     send(asked, sending, done) {
-      const by = sending ? dispatcher.compose(textCounted(sending), retry(retries(sending))) : dispatcher
+      const by = sending
+        ? dispatcher.compose(countTextBody(sending), retry(retryOptions(sending)))
+        : dispatcher
       request.call(by, asked as Dispatcher.RequestOptions, done)
     },
     close: () => dispatcher.destroy(),
@@ -52,12 +58,12 @@ export async function openWire(protocol: string, options: NetworkOptions): Promi
  * Returns an interceptor that sends a text body in pieces to count them. It must be below the retries,
  * because a body in pieces can be read only once.
  */
-function textCounted({ onSent }: Sending): Dispatcher.DispatcherComposeInterceptor {
+function countTextBody({ onSent }: RetryContext): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) => {
     if (!onSent || typeof options.body !== 'string') return dispatch(options, handler)
     const bytes = Buffer.from(options.body)
     const headers = { ...options.headers, 'content-length': String(bytes.length) }
-    return dispatch({ ...options, headers, body: countBytes(inPieces(bytes), onSent) }, handler)
+    return dispatch({ ...options, headers, body: countBytes(cutIntoPieces(bytes), onSent) }, handler)
   }
 }
 
@@ -66,21 +72,24 @@ function textCounted({ onSent }: Sending): Dispatcher.DispatcherComposeIntercept
  *
  * @see RFC 6761 section 6.3
  */
-const lookedUp: LookupFunction = (host, options, done) =>
+const lookUpHost: LookupFunction = (host, options, done) =>
   lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
-type Connecting = ConnectionOptions & { timeout: number }
+type ConnectorOptions = ConnectionOptions & { timeout: number }
 
-async function dispatcherFor(connect: Connecting, proxies: Proxies | undefined): Promise<Dispatcher> {
+async function createDispatcher(
+  connect: ConnectorOptions,
+  proxies: Proxies | undefined,
+): Promise<Dispatcher> {
   const options = { connections: connectionsMax, connect }
   if (!proxies?.http && !proxies?.https) return new Agent(options)
-  const { byProxy } = await import('./proxied.ts')
-  return byProxy(options, proxies)
+  const { createProxyDispatcher } = await import('./proxy-dispatcher.ts')
+  return createProxyDispatcher(options, proxies)
 }
 
 /** Prepares the additional trusted certificates once for all connections. */
-async function trusting({ certificate, authorities = [] }: NetworkOptions): Promise<ConnectionOptions> {
-  if (certificate !== undefined) return trustingOnly(certificate)
+async function trustOptions({ certificate, authorities = [] }: NetworkOptions): Promise<ConnectionOptions> {
+  if (certificate !== undefined) return trustOnly(certificate)
   if (authorities.length === 0) return {}
   const { createSecureContext, rootCertificates } = await import('node:tls')
   return { secureContext: createSecureContext({ ca: [...rootCertificates, ...authorities] }) }
@@ -92,7 +101,7 @@ async function trusting({ certificate, authorities = [] }: NetworkOptions): Prom
  *
  * @param certificate  PEM, optionally followed by its chain
  */
-async function trustingOnly(certificate: string): Promise<ConnectionOptions> {
+async function trustOnly(certificate: string): Promise<ConnectionOptions> {
   const [{ createSecureContext }, { X509Certificate }] = await Promise.all([
     import('node:tls'),
     import('node:crypto'),

@@ -1,8 +1,8 @@
 import { namedImageLine } from '../../cli/chat/images.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { unfinished } from '../markdown/blocks.ts'
+import { unfinishedBlocks } from '../markdown/blocks.ts'
 import type { Highlight } from '../markdown/render.ts'
-import { durationText } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/duration.ts'
 import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'
 import { greetingLines, isEmptyChat } from './greeting.ts'
@@ -31,11 +31,11 @@ function turnLines(state: ChatState, highlight: Highlight | undefined): Line[] {
   const { turn, nowMs, size, about } = state
   if (!turn) return []
   const look = { columns: size.columns, agent: about.agent, highlight }
-  const open = withHeading(turn, unfinished(turn.reader)).flatMap(block =>
+  const open = withHeading(turn, unfinishedBlocks(turn.reader)).flatMap(block =>
     answerLines({ ...block, isAside: false }, look),
   )
   const running = turn.running.flatMap(run =>
-    runningToolLines(run, `${spinnerAt(nowMs)} ${durationText(nowMs - run.sinceMs)}`, look),
+    runningToolLines(run, `${spinnerAt(nowMs)} ${formatPreciseDuration(nowMs - run.sinceMs)}`, look),
   )
   const isWaiting = turn.text === '' && running.length === 0
   const waiting = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []

@@ -9,14 +9,14 @@ import { useKeys } from '../parts/use-keys.ts'
 import { LiveRegion } from './live-region.tsx'
 import { PanelScreen } from './panel-screen.tsx'
 import { Sources } from './sources.tsx'
-import { type Look, printedLines } from './transcript.ts'
-import type { ChatState, Printed } from './types.ts'
+import { type TranscriptLook, transcriptLines } from './transcript.ts'
+import type { ChatState, TranscriptPart } from './types.ts'
 
 /** A part of the conversation that does not change any more. */
 export interface TranscriptItem {
   readonly key: number
-  readonly printed: Printed
-  readonly look: Look
+  readonly part: TranscriptPart
+  readonly look: TranscriptLook
 }
 
 export interface AppProps {
@@ -45,13 +45,13 @@ export function ChatApp({ state, highlight, paint, clock, onKey, transcript, isC
 }
 
 const TranscriptBlock = memo(function TranscriptBlock({ item }: { item: TranscriptItem }) {
-  const { printed, look } = item
+  const { part, look } = item
   return (
     <Box flexDirection="column">
-      {printed.kind === 'sources' ? (
-        <Sources citations={printed.citations} isUncited={printed.isUncited ?? false} look={look} />
+      {part.kind === 'sources' ? (
+        <Sources citations={part.citations} isUncited={part.isUncited ?? false} look={look} />
       ) : (
-        <Rows lines={printedLines(printed, look)} />
+        <Rows lines={transcriptLines(part, look)} />
       )}
     </Box>
   )

@@ -1,12 +1,12 @@
 import type { AskOptions } from '../../cli/chat/interface.ts'
-import { lacksModel, noModelLines } from '../../cli/chat/no-model.ts'
+import { lacksModel, noModelLines } from '../../cli/chat/model-setup.ts'
 import { errorOfEvent, failedAnswer, unfinishedAnswer } from '../../cli/chat/print-answer.ts'
 import type { Highlight } from '../markdown/render.ts'
 import { paintFor } from '../parts/paint.ts'
-import { start, step } from './state.ts'
-import { printedLines } from './transcript.ts'
-import type { ChatEvent, Printed } from './types.ts'
-import { usedBy } from './used-passages.ts'
+import { startChat, step } from './state.ts'
+import { transcriptLines } from './transcript.ts'
+import type { ChatEvent, TranscriptPart } from './types.ts'
+import { loadUsedPassages } from './used-passages.ts'
 
 /**
  * Asks one question, and prints each block of the answer when it is finished.
@@ -14,29 +14,29 @@ import { usedBy } from './used-passages.ts'
  * @throws WbError  the runtime refused the question, or the answer failed
  */
 export async function askInTerminal(options: AskOptions): Promise<void> {
-  const { port, clock, about, hasColors, question = '', signal, write } = options
+  const { port, clock, describeSubject, hasColors, question = '', signal, write } = options
   const paint = paintFor(hasColors)
   const highlight: Highlight | undefined = hasColors
     ? (await import('../markdown/highlight.ts')).highlight
     : undefined
   const { columns = 80, rows = 24 } = options.terminal.stdout
-  let state = start(about, { columns, rows }, clock.now())
-  const show = (printed: Printed) => {
-    for (const line of printedLines(printed, { columns, agent: about.agent, highlight }))
+  let state = startChat(describeSubject, { columns, rows }, clock.now())
+  const show = (printed: TranscriptPart) => {
+    for (const line of transcriptLines(printed, { columns, agent: describeSubject.agent, highlight }))
       write(`${paint(line)}\n`)
   }
   const dispatch = (event: ChatEvent) => {
     const [next, effects] = step(state, event)
     state = next
     for (const effect of effects)
-      if (effect.type === 'print' && effect.printed.kind !== 'you') show(effect.printed)
+      if (effect.type === 'print' && effect.printed.kind !== 'question') show(effect.printed)
   }
   dispatch({ type: 'submitted', text: question.replace(/^\//, '//') })
   try {
     for await (const event of port.send({ content: question }, signal)) {
       if (event.event === 'stream-error') throw errorOfEvent(event.data)
       if (event.event === 'error') throw failedAnswer(event.data)
-      dispatch({ type: 'turn', event, used: await usedBy(event, port) })
+      dispatch({ type: 'turn', event, used: await loadUsedPassages(event, port) })
     }
     if (state.turn) throw unfinishedAnswer(signal)
   } catch (error) {
@@ -46,6 +46,6 @@ export async function askInTerminal(options: AskOptions): Promise<void> {
     }
     if (!lacksModel(error)) throw error
     for (const text of noModelLines(error.message, [error.hint])) show({ kind: 'note', text, tone: 'dim' })
-    show({ kind: 'found', question, passages: await port.find(question), hasSetup: true })
+    show({ kind: 'passages', question, passages: await port.findPassages(question), hasSetup: true })
   }
 }

@@ -1,29 +1,29 @@
-import type { ChatPort, Choice } from '../../cli/chat/port.ts'
+import type { ChatPort, ChoiceItem } from '../../cli/chat/port.ts'
 import { UsageError } from '../../cli/errors.ts'
-import { nearestMatch } from '../../cli/terminal/nearest.ts'
+import { nearestMatch } from '../../cli/terminal/nearest-match.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
-import type { ChatState, ChoicePanel, Named, Purpose } from './types.ts'
+import type { ChatState, ChoicePanel, ChoicePurpose, NamedPurpose } from './types.ts'
 
-const titles: Record<Purpose, string> = {
+const titleOfPurpose: Record<ChoicePurpose, string> = {
   model: 'Models',
   kb: 'Knowledge bases',
   history: 'Conversations',
   versions: 'Versions of the questions',
   questions: 'Questions to edit and ask again',
 }
-const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
+const nounOfPurpose: Record<NamedPurpose, string> = { model: 'model', kb: 'knowledge base' }
 /** Chooses everything. */
-const all = 'all'
+const allWord = 'all'
 
 /** Returns a list to choose from, with the current choice marked. */
-export async function choicesOf(
+export async function loadChoicePanel(
   port: ChatPort,
-  purpose: Purpose,
+  purpose: ChoicePurpose,
   state: ChatState,
   search = '',
 ): Promise<ChoicePanel> {
-  const items = await itemsOf(port, purpose, state, search)
+  const items = await loadItems(port, purpose, state, search)
   const at =
     purpose === 'kb'
       ? 0
@@ -31,28 +31,28 @@ export async function choicesOf(
           0,
           items.findIndex(({ isChosen }) => isChosen),
         )
-  return { kind: 'choice', purpose, title: titles[purpose], items, at }
+  return { kind: 'choice', purpose, title: titleOfPurpose[purpose], items, at }
 }
 
-async function itemsOf(
+async function loadItems(
   port: ChatPort,
-  purpose: Purpose,
+  purpose: ChoicePurpose,
   { llmServiceId, last }: ChatState,
   search: string,
-): Promise<readonly Choice[]> {
+): Promise<readonly ChoiceItem[]> {
   if (purpose === 'kb') return port.knowledgeBases()
   if (purpose === 'history') return port.conversations(search)
-  if (purpose === 'versions') return allVersions(port, last.question?.messageId)
-  if (purpose === 'questions') return questionsOf(await port.said(), last.question?.messageId)
+  if (purpose === 'versions') return listAllVersions(port, last.question?.messageId)
+  if (purpose === 'questions') return questionItems(await port.messages(), last.question?.messageId)
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }
 
 /** Returns the versions of all questions that have several, the last question first. If none has, those of the last one. */
-async function allVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
+async function listAllVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
   const own = lastId === undefined ? [] : await port.versions(lastId)
-  const earlier: Choice[] = []
-  for (const messageId of earlierWithVersions(await port.said(), lastId))
+  const earlier: ChoiceItem[] = []
+  for (const messageId of questionsWithVersions(await port.messages(), lastId))
     earlier.push(...(await port.versions(messageId)))
   return own.length > 1 || earlier.length === 0 ? [...own, ...earlier] : earlier
 }
@@ -61,34 +61,34 @@ async function allVersions(port: ChatPort, lastId: string | undefined): Promise<
  * Returns the versions of the last question. If it has only one, returns those of the last question before it that has
  * several.
  */
-export async function lastVersions(port: ChatPort, lastId: string | undefined): Promise<Choice[]> {
+export async function listLastVersions(port: ChatPort, lastId: string | undefined): Promise<ChoiceItem[]> {
   const own = lastId === undefined ? [] : await port.versions(lastId)
   if (own.length > 1) return own
-  const [earlier] = earlierWithVersions(await port.said(), lastId)
+  const [earlier] = questionsWithVersions(await port.messages(), lastId)
   return earlier === undefined ? own : port.versions(earlier)
 }
 
 /** Returns the IDs of questions with several versions, the last one first. */
-function earlierWithVersions(said: readonly Message[], lastId: string | undefined): string[] {
-  return said
+function questionsWithVersions(messages: readonly Message[], lastId: string | undefined): string[] {
+  return messages
     .filter(({ messageId, metadata }) => metadata.version_of !== undefined && messageId !== lastId)
     .map(({ messageId }) => messageId)
     .reverse()
 }
 
-function questionsOf(said: readonly Message[], lastId: string | undefined): Choice[] {
-  return said
+function questionItems(messages: readonly Message[], lastId: string | undefined): ChoiceItem[] {
+  return messages
     .filter(({ role }) => role === 'user')
     .map(({ messageId, content }, at) => ({
       id: messageId,
       name: `${at + 1}`,
-      about: plainLine(content ?? ''),
+      description: plainLine(content ?? ''),
       isChosen: messageId === lastId,
     }))
 }
 
 /** Returns a name to type for each item. */
-export function namesOf({ items }: ChoicePanel): string[] {
+export function typableNames({ items }: ChoicePanel): string[] {
   const isOne = (name: string) => items.filter(item => item.name === name).length === 1
   return items.map(item => plainLine(isOne(item.name) ? item.name : (item.alias ?? item.name)))
 }
@@ -98,25 +98,25 @@ export function namesOf({ items }: ChoicePanel): string[] {
  *
  * @throws UsageError  a name fits no item, or several
  */
-export function chosenBy(typed: string, panel: ChoicePanel): ChoicePanel {
+export function chooseByName(typed: string, panel: ChoicePanel): ChoicePanel {
   const { items, purpose } = panel
-  if (purpose !== 'kb') return { ...panel, at: items.indexOf(named(typed, panel)) }
-  const isAll = typed.toLowerCase() === all && !items.some(({ name }) => name.toLowerCase() === all)
+  if (purpose !== 'kb') return { ...panel, at: items.indexOf(findByName(typed, panel)) }
+  const isAll = typed.toLowerCase() === allWord && !items.some(({ name }) => name.toLowerCase() === allWord)
   const names = items.some(({ name }) => name === typed) ? [typed] : typed.split(',').map(name => name.trim())
-  const chosen = isAll ? items : names.filter(name => name !== '').map(name => named(name, panel))
+  const chosen = isAll ? items : names.filter(name => name !== '').map(name => findByName(name, panel))
   const marked = items.map(item => ({ ...item, isChosen: chosen.includes(item) }))
   return { ...panel, items: marked, isNamed: !isAll }
 }
 
-function named(typed: string, panel: ChoicePanel): Choice {
+function findByName(typed: string, panel: ChoicePanel): ChoiceItem {
   const { items } = panel
-  const kind = kinds[panel.purpose as Named]
+  const kind = nounOfPurpose[panel.purpose as NamedPurpose]
   const fits = (same: (name: string) => boolean) =>
     items.filter(({ id, name, alias }) => [id, name, alias ?? ''].some(same))
   const exact = fits(name => name === typed)
   const found = exact.length > 0 ? exact : fits(name => name.toLowerCase() === typed.toLowerCase())
   if (found.length === 1) return found[0]!
-  const names = namesOf({ ...panel, items: found.length > 0 ? found : items })
+  const names = typableNames({ ...panel, items: found.length > 0 ? found : items })
   if (found.length > 1) throw new UsageError(`several are named ${typed}: ${names.join(', ')}`)
   const meant = nearestMatch(typed, names)
   const hint = meant ? `; did you mean ${meant}?` : names.length > 0 ? `; there are ${names.join(', ')}` : ''

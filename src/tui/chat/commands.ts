@@ -1,13 +1,22 @@
 import { basename } from 'node:path'
 import { formatArguments } from '../../cli/chat/with-approvals.ts'
-import { counted } from '../../cli/terminal/output.ts'
+import { formatCounted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
-import { fileNotice, note, outageNotice, print, send, stop, unqueued, waitNotice } from './turn.ts'
-import type { ChatEffect, ChatState, ChatStep, Named, Question } from './types.ts'
+import {
+  outageNotice,
+  printNote,
+  printPart,
+  restoreQueue,
+  sendMessage,
+  stopTurn,
+  waitForAnswerNotice,
+  waitForFileNotice,
+} from './turn.ts'
+import type { ChatEffect, ChatState, ChatStep, NamedPurpose, Question } from './types.ts'
 
-interface Command {
+interface ChatCommandEntry {
   readonly name: string
   readonly takes?: string
   readonly does: string
@@ -17,8 +26,8 @@ interface Command {
 }
 
 /** Commands of a chat, in the order of `/help`. */
-export const commands: readonly Command[] = [
-  { name: 'help', does: 'show this', anytime: true, run: state => [state, [print({ kind: 'help' })]] },
+export const commands: readonly ChatCommandEntry[] = [
+  { name: 'help', does: 'show this', anytime: true, run: state => [state, [printPart({ kind: 'help' })]] },
   { name: 'new', does: 'start another conversation', run: startOver },
   {
     name: 'history',
@@ -30,13 +39,13 @@ export const commands: readonly Command[] = [
     name: 'model',
     takes: '[NAME]',
     does: 'choose the model',
-    run: (state, rest) => chooseFrom(state, 'model', rest),
+    run: (state, rest) => openOrChoose(state, 'model', rest),
   },
   {
     name: 'kb',
     takes: '[NAME, …]',
     does: 'choose the knowledge bases to answer from; all chooses all of them',
-    run: (state, rest) => chooseFrom(state, 'kb', rest),
+    run: (state, rest) => openOrChoose(state, 'kb', rest),
   },
   {
     name: 'temperature',
@@ -62,7 +71,7 @@ export const commands: readonly Command[] = [
     anytime: true,
     run: state => [state, [{ type: 'openTools' }]],
   },
-  { name: 'open', takes: 'N', does: 'show the source [N]', anytime: true, run: open },
+  { name: 'open', takes: 'N', does: 'show the source [N]', anytime: true, run: openSource },
   {
     name: 'expand',
     takes: 'N',
@@ -94,9 +103,9 @@ export function isCommand(line: string): boolean {
 /** Runs a command. A line that cannot run now stays in the composer. */
 export function runCommand(state: ChatState, line: string): ChatStep {
   const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/.exec(line.trim()) ?? []
-  const fitting = commands.filter(command => command.name.startsWith(name))
+  const candidates = commands.filter(command => command.name.startsWith(name))
   const command =
-    commands.find(other => other.name === name) ?? (fitting.length === 1 ? fitting[0] : undefined)
+    commands.find(other => other.name === name) ?? (candidates.length === 1 ? candidates[0] : undefined)
   if (!command || name === '')
     return [
       {
@@ -111,14 +120,14 @@ export function runCommand(state: ChatState, line: string): ChatStep {
       {
         ...state,
         input: { ...state.input, editor: editorOf(line) },
-        notice: state.turn ? waitNotice : fileNotice,
+        notice: state.turn ? waitForAnswerNotice : waitForFileNotice,
       },
       [],
     ]
   return command.run(state, rest)
 }
 
-function chooseFrom(state: ChatState, of: Named, typed: string): ChatStep {
+function openOrChoose(state: ChatState, of: NamedPurpose, typed: string): ChatStep {
   return [state, [typed === '' ? { type: 'openChoices', purpose: of } : { type: 'choose', of, typed }]]
 }
 
@@ -136,7 +145,7 @@ function image(state: ChatState, path: string): ChatStep {
     return [{ ...state, fileTask: `reading ${plainLine(basename(path))}` }, [{ type: 'readImage', path }]]
   const { length } = state.images
   if (length === 0) return withNotice(state, 'there is no image to remove; /image takes a file')
-  return withNotice({ ...state, images: [] }, `removed ${counted(length, 'image')}`)
+  return withNotice({ ...state, images: [] }, `removed ${formatCounted(length, 'image')}`)
 }
 
 function attach(state: ChatState, path: string): ChatStep {
@@ -160,7 +169,7 @@ export function startOver(state: ChatState): ChatStep {
 }
 
 /** Opens the source with a number. */
-export function open(state: ChatState, number: string): ChatStep {
+export function openSource(state: ChatState, number: string): ChatStep {
   const { citations, texts } = state.last
   if (citations.length === 0) return withNotice(state, 'this conversation has no sources yet')
   const wanted =
@@ -228,7 +237,7 @@ function retry(state: ChatState): ChatStep {
   const images = state.images.length > 0 ? state.images : question.images
   if (!images?.length && question.storedImages?.length)
     return withNotice(state, 'add the images of the question again with /image FILE, then /retry')
-  return send(
+  return sendMessage(
     { ...state, images: [] },
     {
       content: question.content,
@@ -299,14 +308,14 @@ const leaveNotice = 'ctrl+c again leaves'
 /** Handles Ctrl-C: stops current work, else clears the composer. Pressed again, it leaves. */
 export function cancel(state: ChatState): ChatStep {
   const { turn, fileTask, outage, input, isLeaving } = state
-  if (turn) return stop({ ...state, isLeaving: true, notice: leaveNotice }, turn)
-  if (isLeaving) return [state, [...leaving(state)]]
+  if (turn) return stopTurn({ ...state, isLeaving: true, notice: leaveNotice }, turn)
+  if (isLeaving) return [state, [...leaveEffects(state)]]
   const armed: ChatState = { ...state, isLeaving: true, notice: leaveNotice }
   if (fileTask)
-    return [{ ...armed, fileTask: undefined }, [{ type: 'stopFileTask' }, note(`stopped ${fileTask}`)]]
+    return [{ ...armed, fileTask: undefined }, [{ type: 'stopFileTask' }, printNote(`stopped ${fileTask}`)]]
   if (outage?.waiting) {
-    const idle = unqueued({ ...armed, outage: undefined, ...takenBack(state) })
-    return [idle, [{ type: 'stopWaiting' }, note('not sent')]]
+    const idle = restoreQueue({ ...armed, outage: undefined, ...restoreWaitingMessage(state) })
+    return [idle, [{ type: 'stopWaiting' }, printNote('not sent')]]
   }
   const content = contentOf(input.editor)
   if (content === '' && input.replaces === undefined) return [armed, []]
@@ -321,12 +330,12 @@ export function cancel(state: ChatState): ChatStep {
   ]
 }
 
-function leaving({ outage }: ChatState): ChatEffect[] {
+function leaveEffects({ outage }: ChatState): ChatEffect[] {
   return [...(outage ? [{ type: 'stopWaiting' } as const] : []), { type: 'leave' }]
 }
 
 /** Returns the composer with the message that waits for the runtime. */
-function takenBack({ outage, input, images }: ChatState): Pick<ChatState, 'input' | 'images'> {
+function restoreWaitingMessage({ outage, input, images }: ChatState): Pick<ChatState, 'input' | 'images'> {
   const isFree = contentOf(input.editor) === ''
   return {
     input: isFree && outage?.waiting ? { ...input, editor: editorOf(outage.waiting.content) } : input,

@@ -9,15 +9,15 @@ import { isUnavailable } from '../parts/unavailable.ts'
 /** Delays before the attempts to read a turn again; each new event starts over. */
 const reconnectDelaysMs = [250, 750, 2_000, 4_000, 8_000]
 
-interface FollowedTurn {
-  readonly port: Pick<ChatPort, 'attach' | 'said'>
+interface FollowTurnOptions {
+  readonly port: Pick<ChatPort, 'attach' | 'messages'>
   readonly signal: AbortSignal
   /** Called when the connection breaks, and when it is back. */
   onConnection(isLost: boolean): void
 }
 
 /** True if the runtime has no detached turn of this caller in the conversation. */
-export function isMissing(error: unknown): boolean {
+export function isNotFound(error: unknown): boolean {
   return error instanceof WbError && error.code === 'not_found'
 }
 
@@ -29,10 +29,10 @@ export function isMissing(error: unknown): boolean {
  * @throws what the first stream throws
  */
 export async function* followTurn(
-  { port, signal, onConnection }: FollowedTurn,
+  { port, signal, onConnection }: FollowTurnOptions,
   first: AsyncIterable<TurnEvent>,
 ): AsyncGenerator<TurnEvent> {
-  const progress = new Progress()
+  const progress = new TurnProgress()
   let events = first
   for (let attempt = 0; ; ) {
     let at = 0
@@ -50,8 +50,8 @@ export async function* followTurn(
     } catch (error) {
       const { questionId } = progress
       if (signal.aborted || questionId === undefined) throw error
-      if (isMissing(error)) {
-        const answer = answerTo(questionId, await port.said())
+      if (isNotFound(error)) {
+        const answer = findAnswer(questionId, await port.messages())
         if (!answer) throw new Unreachable('the answer was lost', '', { cause: error })
         onConnection(false)
         yield* progress.rest(answer)
@@ -67,14 +67,14 @@ export async function* followTurn(
 }
 
 /** Returns the answer to a question of a conversation; undefined if none is stored. */
-export function answerTo(questionId: string, said: readonly Message[]): Message | undefined {
-  const at = said.findIndex(({ messageId }) => messageId === questionId)
-  const next = at < 0 ? undefined : said[at + 1]
+export function findAnswer(questionId: string, messages: readonly Message[]): Message | undefined {
+  const at = messages.findIndex(({ messageId }) => messageId === questionId)
+  const next = at < 0 ? undefined : messages[at + 1]
   return next?.role === 'agent' ? next : undefined
 }
 
 /** The part of a turn that was yielded. */
-class Progress {
+class TurnProgress {
   questionId: string | undefined
   count = 0
   isOver = false

@@ -3,8 +3,8 @@ import { cutLine, type Line, span, wrap } from '../parts/spans.ts'
 import type { ChatState } from './types.ts'
 
 /** Number of questions that an empty chat suggests. */
-export const SUGGESTIONS = 3
-const NAMED_BASES = 4
+export const SUGGESTIONS_MAX = 3
+const NAMED_BASES_MAX = 4
 
 /** Returns a question about each of the first documents. */
 export function suggestedQuestions(titles: readonly string[]): string[] {
@@ -13,7 +13,7 @@ export function suggestedQuestions(titles: readonly string[]): string[] {
     (title: string) => `Summarize “${title}”.`,
     (title: string) => `What are the main points of “${title}”?`,
   ]
-  return titles.slice(0, SUGGESTIONS).map((title, at) => ask[at]!(plainLine(title)))
+  return titles.slice(0, SUGGESTIONS_MAX).map((title, at) => ask[at]!(plainLine(title)))
 }
 
 /** Returns true if nothing was asked in the conversation. */
@@ -27,7 +27,7 @@ export function greetingLines({ about, suggestions, size }: ChatState): Line[] {
   const indent = [span('  ')]
   const intro = [
     span(plainLine(about.agent), 'strong'),
-    span(` answers from ${basesText(about.knowledgeBases)}`),
+    span(` answers from ${describeBases(about.knowledgeBases)}`),
   ]
   const lines = wrap(intro, columns, { first: indent, rest: indent })
   if (suggestions.length === 0) return [[], ...lines]
@@ -41,9 +41,9 @@ export function greetingLines({ about, suggestions, size }: ChatState): Line[] {
 }
 
 /** Names knowledge bases; no names mean all of them. */
-export function basesText(names: readonly string[]): string {
+export function describeBases(names: readonly string[]): string {
   if (names.length === 0) return 'all knowledge bases'
-  const shown = names.slice(0, NAMED_BASES).map(plainLine)
+  const shown = names.slice(0, NAMED_BASES_MAX).map(plainLine)
   const rest = names.length - shown.length
   const all = rest > 0 ? [...shown, `${rest} more`] : shown
   return all.length === 1 ? all[0]! : `${all.slice(0, -1).join(', ')} and ${all.at(-1)}`

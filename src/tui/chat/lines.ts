@@ -3,14 +3,14 @@ import { namedImageLine } from '../../cli/chat/images.ts'
 import type { ChatOptions } from '../../cli/chat/interface.ts'
 import type { NamedImage } from '../../cli/chat/port.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { Chat } from './effects.ts'
+import { Chat } from './chat.ts'
 import { screenReaderLines, screenReaderPanel, screenReaderQuestion } from './screen-reader.ts'
-import { start } from './state.ts'
-import type { Printed } from './types.ts'
+import { startChat } from './state.ts'
+import type { TranscriptPart } from './types.ts'
 
 /** Chats with an agent in plain lines for a screen reader, until the person leaves. */
 export async function chatInLines(options: ChatOptions): Promise<void> {
-  const { port, machine, clock, about, conversation, question, signal, write } = options
+  const { port, machine, clock, describeSubject, conversation, question, signal, write } = options
   const lines = createInterface({
     input: options.terminal.stdin,
     output: options.terminal.stdout,
@@ -31,13 +31,14 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
   const report = (texts: readonly string[]) => {
     for (const line of texts) write(`${line}\n`)
   }
-  const chat = new Chat(start(about, { columns: 80, rows: 24 }, clock.now()), {
+  const chat = new Chat(startChat(describeSubject, { columns: 80, rows: 24 }, clock.now()), {
     port,
     machine,
     clock,
-    onPrint(printed: Printed) {
+    onPrint(printed: TranscriptPart) {
       // Who typed it has applyTurnEvent it.
-      if (printed.kind !== 'you' || printed.text !== typed) report(screenReaderLines(printed, about.agent))
+      if (printed.kind !== 'question' || printed.text !== typed)
+        report(screenReaderLines(printed, describeSubject.agent))
     },
     onChange({ type }) {
       const { panel, turn, fileTask, notice, outage, queue } = chat.state
@@ -56,7 +57,8 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
       report(chat.state.images.filter(image => !images.includes(image)).map(namedImageLine))
       images = chat.state.images
       const pending = turn?.pending[0]
-      if (pending && pending.approvalId !== asked) report(screenReaderQuestion(pending, about.agent))
+      if (pending && pending.approvalId !== asked)
+        report(screenReaderQuestion(pending, describeSubject.agent))
       asked = pending?.approvalId
       if (notice !== '' && type !== 'turn') report([notice])
       if ((!turn && !outage && !fileTask) || pending) lines.prompt()
@@ -72,7 +74,7 @@ export async function chatInLines(options: ChatOptions): Promise<void> {
   lines.on('SIGINT', () => chat.dispatch({ type: 'cancel' }))
   lines.on('close', end)
   signal.addEventListener('abort', end)
-  report([`Chat with ${plainLine(about.agent)}. /help lists the commands.`])
+  report([`Chat with ${plainLine(describeSubject.agent)}. /help lists the commands.`])
   if (conversation) await chat.resume(conversation.name)
   if (question) chat.dispatch({ type: 'submitted', text: question })
   else lines.prompt()

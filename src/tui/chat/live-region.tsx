@@ -5,7 +5,7 @@ import { cutLine, type Line, lineWidth, type StyledSpan, span } from '../parts/s
 import type { FieldLayout } from '../parts/text-field.tsx'
 import { activityLines } from './activity.ts'
 import { ApprovalPrompt, approvalLines } from './approval.tsx'
-import { offered } from './completion.ts'
+import { findCompletions } from './completion.ts'
 import { Composer, layoutComposer } from './composer.tsx'
 import { StatusBar } from './status-bar.tsx'
 import type { ChatState } from './types.ts'
@@ -36,20 +36,20 @@ export function layoutLiveRegion(state: ChatState, highlight?: Highlight): LiveL
   const { columns, rows } = state.size
   const room = Math.max(1, rows - 1)
   const isFull = rows >= FULL_ROWS_MIN
-  const asked = state.turn?.pending[0]
+  const pending = state.turn?.pending[0]
   const footerRows = isFull ? 1 : 0
   const composer = layoutComposer(state, {
     isFramed: isFull && columns >= FRAMED_COLUMNS_MIN,
     linesMax: Math.max(1, Math.floor(room / 3)),
   })
-  const approval = asked && approvalLines(state, asked).slice(-(room - footerRows))
+  const approval = pending && approvalLines(state, pending).slice(-(room - footerRows))
   const fieldRows = approval ? approval.length : composer.height
   const left = room - fieldRows - footerRows
   const gap: Line[] = isFull && left > 0 ? [[]] : []
   const activityRoom = left - gap.length
   const activity = activityRoom > 0 ? activityLines(state, highlight).slice(-activityRoom) : []
   const above = [...activity, ...gap].map(line => cutLine(line, columns))
-  const words = state.input.completion?.offer.words ?? (asked ? [] : offered(state).words)
+  const words = state.input.completion?.offer.words ?? (pending ? [] : findCompletions(state).words)
   const cursor = approval ? { x: lineWidth(approval.at(-1)!) + 1, y: approval.length - 1 } : composer.cursor
   return {
     activity: above,

@@ -34,7 +34,7 @@ export function PanelScreen({ panel, size, highlight }: PanelProps) {
       </Box>
       <Box paddingLeft={2} paddingRight={2} justifyContent="space-between" flexShrink={0}>
         <Text dimColor wrap="truncate">
-          {keysOf(panel, size.columns - displayWidth(share) - 6)}
+          {keyHints(panel, size.columns - displayWidth(share) - 6)}
         </Text>
         <Text dimColor>{share}</Text>
       </Box>
@@ -43,7 +43,7 @@ export function PanelScreen({ panel, size, highlight }: PanelProps) {
 }
 
 /** Returns the keys in the longest words that fit. */
-function keysOf(panel: ChatPanel, width: number): string {
+function keyHints(panel: ChatPanel, width: number): string {
   const back = 'q goes back'
   const texts =
     panel.kind === 'text'
@@ -58,14 +58,14 @@ function choiceLines({ items, at, purpose }: ChoicePanel, { columns }: Size): Li
   if (items.length === 0) return [[span('there are none', 'dim')]]
   const widest = Math.max(...items.map(({ name }) => displayWidth(name)))
   const wide = Math.min(widest, Math.max(12, Math.floor(columns / 2)))
-  return items.map(({ name, about, isChosen }, row): Line => {
+  return items.map(({ name, description, isChosen }, row): Line => {
     const isHere = row === at
     const mark = purpose === 'kb' ? (isChosen ? '☑ ' : '☐ ') : isChosen ? '• ' : '  '
     return [
       span(isHere ? '› ' : '  ', 'accent'),
       span(mark, isChosen ? 'good' : 'dim'),
       ...cutLine([span(pad(name, wide), ...(isHere ? (['strong'] as const) : []))], wide),
-      span(`  ${about}`, 'dim'),
+      span(`  ${description}`, 'dim'),
     ]
   })
 }

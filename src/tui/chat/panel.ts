@@ -4,48 +4,48 @@ import type { Key } from '../parts/keys.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
 import type { Size } from '../parts/terminal-session.ts'
 import { editQuestion, startOver } from './commands.ts'
-import type { ChatPanel, ChatState, ChatStep, ChoicePanel, Page } from './types.ts'
+import type { ChatPanel, ChatState, ChatStep, ChoicePanel, PanelPage } from './types.ts'
 
 /** Rows of the screen that are not for the body: title, keys, two gaps, and the one that Ink needs. */
 const FRAME_ROWS = 5
 
 /** Last lines of each page, because it is drawn for each line that it is scrolled by. */
-const known = new WeakMap<
-  Page,
+const pageCache = new WeakMap<
+  PanelPage,
   { columns: number; highlight: Highlight | undefined; lines: readonly Line[] }
 >()
 
 /** Returns the lines of a page. */
-export function pageLines(page: Page, columns: number, highlight?: Highlight): readonly Line[] {
-  const before = known.get(page)
+export function pageLines(page: PanelPage, columns: number, highlight?: Highlight): readonly Line[] {
+  const before = pageCache.get(page)
   if (before?.columns === columns && before.highlight === highlight) return before.lines
-  const lines = rendered(page, Math.max(1, columns - 4), highlight)
-  known.set(page, { columns, highlight, lines })
+  const lines = renderPage(page, Math.max(1, columns - 4), highlight)
+  pageCache.set(page, { columns, highlight, lines })
   return lines
 }
 
-function rendered({ text, format }: Page, width: number, highlight: Highlight | undefined): Line[] {
+function renderPage({ text, format }: PanelPage, width: number, highlight: Highlight | undefined): Line[] {
   if (format === 'markdown') return renderText(text, width, highlight)
   return text.split('\n').flatMap(line => wrapExact([span(line.replaceAll('\t', '  '))], width))
 }
 
-const between = '\n\n* * *\n\n'
+const chunkSeparator = '\n\n* * *\n\n'
 
 /** Returns a panel with a passage and the text around it, scrolled to the passage. */
 export function passagePanel(
   { title, before, passage, after }: { title: string; before: string; passage: string; after: string },
   size: Size,
 ): ChatPanel {
-  const text = [before, passage, after].filter(part => part !== '').join(between)
+  const text = [before, passage, after].filter(part => part !== '').join(chunkSeparator)
   const page = { text, format: 'markdown' } as const
   if (before === '') return { kind: 'text', title, page, top: 0 }
   const above = pageLines({ ...page, text: before }, size.columns).length
-  return { kind: 'text', title, page, top: Math.min(above + 1, lastTop(page, size)) }
+  return { kind: 'text', title, page, top: Math.min(above + 1, topMax(page, size)) }
 }
 
 /** Returns the first line of the last screen. */
-function lastTop(page: Page, size: Size): number {
-  const before = known.get(page)
+function topMax(page: PanelPage, size: Size): number {
+  const before = pageCache.get(page)
   // Highlighting does not change how lines wrap.
   const lines = before?.columns === size.columns ? before.lines : pageLines(page, size.columns)
   return Math.max(0, lines.length - panelRoom(size))
@@ -61,11 +61,11 @@ export function pressPanelKey(state: ChatState, panel: ChatPanel, key: Key): Cha
   const isLetter = (letter: string) => key.type === 'typed' && key.text === letter
   if (key.type === 'escape' || key.type === 'cancel' || isLetter('q'))
     return [{ ...state, panel: undefined }, []]
-  const by = movedBy(key, panelRoom(state.size))
+  const by = rowsMovedBy(key, panelRoom(state.size))
   if (panel.kind === 'text') {
     if (key.type === 'enter') return [{ ...state, panel: undefined }, []]
     if (by === undefined) return [state, []]
-    const top = Math.max(0, Math.min(lastTop(panel.page, state.size), panel.top + by))
+    const top = Math.max(0, Math.min(topMax(panel.page, state.size), panel.top + by))
     return [{ ...state, panel: { ...panel, top } }, []]
   }
   if (by !== undefined && panel.items.length > 0) {
@@ -81,7 +81,7 @@ export function pressPanelKey(state: ChatState, panel: ChatPanel, key: Key): Cha
   return key.type === 'enter' ? applyChoice({ ...state, panel: undefined }, panel) : [state, []]
 }
 
-function movedBy(key: Key, page: number): number | undefined {
+function rowsMovedBy(key: Key, page: number): number | undefined {
   switch (key.type) {
     case 'up':
       return -1

@@ -1,33 +1,33 @@
 import { citationSource } from '../../cli/chat/citation-source.ts'
-import { modelSetupLines, passagesHeading } from '../../cli/chat/no-model.ts'
+import { modelSetupLines, passagesHeading } from '../../cli/chat/model-setup.ts'
 import { summarizePassage } from '../../cli/chat/passage-summary.ts'
 import { formatArguments } from '../../cli/chat/with-approvals.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import { renderBlock } from '../markdown/render.ts'
-import { durationText } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/duration.ts'
 import { paintFor } from '../parts/paint.ts'
 import { commands } from './commands.ts'
 import { mainArgument } from './transcript.ts'
-import type { ChatPanel, Pending, Printed } from './types.ts'
+import type { ChatPanel, PendingApproval, TranscriptPart } from './types.ts'
 
 const paint = paintFor(false)
 /** Wide enough for a paragraph, because a line is read out without a pause. */
-const WIDTH = 100_000
-const PASSAGE_CHARS = 400
+const LINE_CELLS_MAX = 100_000
+const PASSAGE_CHARS_MAX = 400
 
 /** Returns a part of the conversation as lines for a screen reader. */
-export function screenReaderLines(printed: Printed, agent: string): string[] {
+export function screenReaderLines(printed: TranscriptPart, agent: string): string[] {
   switch (printed.kind) {
-    case 'you':
+    case 'question':
       return [`You: ${plain(printed.text)}`, ...(printed.images ?? []).map(plainLine)]
-    case 'said': {
-      const lines = renderBlock(printed.block, WIDTH).map(line => paint(line).trimEnd())
+    case 'answer': {
+      const lines = renderBlock(printed.block, LINE_CELLS_MAX).map(line => paint(line).trimEnd())
       return printed.isFirst ? [`${plainLine(agent)}:`, ...lines] : lines
     }
     case 'tool': {
       const { call, result } = printed.run
       const argument = mainArgument(call.arguments)
-      const how = result ? `, ${result.outcome}, ${durationText(result.durationMs)}` : ''
+      const how = result ? `, ${result.outcome}, ${formatPreciseDuration(result.durationMs)}` : ''
       return [
         `Tool ${printed.run.number}: ${plainLine(call.name)}${argument ? `, asked “${argument}”` : ''}${how}`,
       ]
@@ -37,12 +37,12 @@ export function screenReaderLines(printed: Printed, agent: string): string[] {
         ...(printed.isUncited ? ['Passages used, without citations:'] : []),
         ...printed.citations.map(one => `Source ${one.number}: ${citationSource(one)}`),
       ]
-    case 'found':
+    case 'passages':
       return [
         ...(printed.hasSetup ? modelSetupLines(agent) : []),
         passagesHeading,
         ...printed.passages.map(passage => {
-          const { title, lines, place } = summarizePassage(passage, printed.question, PASSAGE_CHARS, 1)
+          const { title, lines, place } = summarizePassage(passage, printed.question, PASSAGE_CHARS_MAX, 1)
           return `${passage.number}: ${title}. ${lines.join(' ')}${place && ` (${place})`}`
         }),
       ]
@@ -59,8 +59,8 @@ export function screenReaderPanel(panel: ChatPanel): string[] {
   return [
     `${panel.title}:`,
     ...panel.items.map(
-      ({ name, about, isChosen }, at) =>
-        `${at + 1}: ${plainLine(name)}${about ? `, ${plainLine(about)}` : ''}${isChosen ? ', chosen' : ''}`,
+      ({ name, description, isChosen }, at) =>
+        `${at + 1}: ${plainLine(name)}${description ? `, ${plainLine(description)}` : ''}${isChosen ? ', chosen' : ''}`,
     ),
     panel.purpose === 'kb'
       ? 'Type the numbers, or nothing to leave it.'
@@ -69,7 +69,7 @@ export function screenReaderPanel(panel: ChatPanel): string[] {
 }
 
 /** Returns a question about a tool call as lines for a screen reader. */
-export function screenReaderQuestion({ call }: Pending, agent: string): string[] {
+export function screenReaderQuestion({ call }: PendingApproval, agent: string): string[] {
   return [
     `${plainLine(agent)} wants to use ${plainLine(call.name)} with ${plainLine(formatArguments(call.arguments))}`,
     'Type once, always or never.',

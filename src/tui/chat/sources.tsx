@@ -1,12 +1,12 @@
 import type { Citation } from '../../contract/chat.ts'
 import { Rows } from '../parts/rows.tsx'
-import { type Look, sourceLines } from './transcript.ts'
+import { sourceLines, type TranscriptLook } from './transcript.ts'
 
 interface SourcesProps {
   readonly citations: readonly Citation[]
   /** The answer used these passages, but cites none of them. */
   readonly isUncited: boolean
-  readonly look: Look
+  readonly look: TranscriptLook
 }
 
 /** The passages of an answer, with the numbers that open them. */

@@ -1,13 +1,13 @@
 import { Box, Text } from 'ink'
-import { count } from '../../cli/terminal/output.ts'
+import { formatCount } from '../../cli/terminal/output.ts'
 import { displayWidth, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { ChatState } from './types.ts'
 
-const NAMED_BASES = 2
+const NAMED_BASES_MAX = 2
 
 /** Facts about the conversation on the left, and keys on the right. The facts that are known best are left out first. */
 export function StatusBar({ state }: { state: ChatState }) {
-  const { facts, keys } = statusOf(state)
+  const { facts, keys } = layoutStatus(state)
   return (
     <Box paddingLeft={2} paddingRight={1} justifyContent="space-between">
       <Text dimColor wrap="truncate">
@@ -18,15 +18,15 @@ export function StatusBar({ state }: { state: ChatState }) {
   )
 }
 
-function statusOf(state: ChatState): { facts: string; keys: string } {
+function layoutStatus(state: ChatState): { facts: string; keys: string } {
   const { about, spent, context, size, model: known } = state
   const model = known === null ? 'no model' : (known ?? '')
-  const tokens = spent.tokens > 0 ? `${count(spent.tokens)} tokens` : ''
+  const tokens = spent.tokens > 0 ? `${formatCount(spent.tokens)} tokens` : ''
   const share = context ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%` : ''
   const cost = spent.costUsd === undefined ? '' : `$${spent.costUsd.toFixed(spent.costUsd < 0.1 ? 4 : 2)}`
-  const bases = basesOf(about.knowledgeBases)
+  const bases = describeBases(about.knowledgeBases)
   const isBusy = state.turn !== undefined || state.fileTask !== undefined
-  const keys = keysOf(state)
+  const keys = keyHints(state)
   const choices = [
     [[about.agent, bases, model, tokens, share, cost], keys],
     [[about.agent, bases, model, tokens, share, cost], isBusy ? 'ctrl+c stops' : '/help'],
@@ -44,12 +44,12 @@ function statusOf(state: ChatState): { facts: string; keys: string } {
   return { facts: '', keys: '' }
 }
 
-function keysOf({ turn, fileTask, last }: ChatState): string {
+function keyHints({ turn, fileTask, last }: ChatState): string {
   if (turn || fileTask !== undefined) return turn ? 'enter queues  ctrl+c stops' : 'ctrl+c stops'
   return last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
 }
 
-function basesOf(names: readonly string[]): string {
+function describeBases(names: readonly string[]): string {
   if (names.length === 0) return 'all knowledge bases'
-  return names.length > NAMED_BASES ? `${names.length} knowledge bases` : plainLine(names.join(', '))
+  return names.length > NAMED_BASES_MAX ? `${names.length} knowledge bases` : plainLine(names.join(', '))
 }

@@ -6,11 +6,11 @@ import { type Paint, paintFor } from '../parts/paint.ts'
 import { lineWidth } from '../parts/spans.ts'
 import { TerminalSession, terminalSize } from '../parts/terminal-session.ts'
 import { ChatApp, PanelApp, type TranscriptItem } from './app.tsx'
-import { Chat } from './effects.ts'
+import { Chat } from './chat.ts'
 import { layoutLiveRegion } from './live-region.tsx'
-import { start } from './state.ts'
-import { printedLines } from './transcript.ts'
-import type { ChatEvent, ChatState, Printed } from './types.ts'
+import { startChat } from './state.ts'
+import { transcriptLines } from './transcript.ts'
+import type { ChatEvent, ChatState, TranscriptPart } from './types.ts'
 
 /** Chats with an agent until the person leaves. */
 export async function chatInTerminal(options: ChatOptions): Promise<void> {
@@ -26,17 +26,17 @@ class ChatScreen {
   #highlight: Highlight | undefined
   readonly #transcript: TranscriptItem[] = []
   /** Number of parts that were on the screen before the current app. */
-  #from = 0
+  #firstPart = 0
   /** The frame below the transcript that is on the main screen. */
-  #drawn: { readonly state: ChatState; readonly count: number }
+  #lastFrame: { readonly state: ChatState; readonly count: number }
   #isPanelShown = false
   #isClosed = false
   #end = () => {}
 
   constructor(private readonly options: ChatOptions) {
-    const { port, machine, clock, about, hasColors, terminal, signal } = options
-    const state = start(about, terminalSize(terminal), clock.now())
-    this.#drawn = { state, count: 0 }
+    const { port, machine, clock, describeSubject, hasColors, terminal, signal } = options
+    const state = startChat(describeSubject, terminalSize(terminal), clock.now())
+    this.#lastFrame = { state, count: 0 }
     this.#paint = paintFor(hasColors)
     this.#frames = new FrameLimiter(clock, () => this.#draw())
     this.#chat = new Chat(state, {
@@ -44,7 +44,7 @@ class ChatScreen {
       machine,
       clock,
       onPrint: printed => this.#print(printed),
-      onChange: event => this.#changed(event),
+      onChange: event => this.#onChange(event),
       onRedraw: () => this.#redraw(),
       onLeave: () => this.#end(),
     })
@@ -66,7 +66,7 @@ class ChatScreen {
       this.#draw()
       void this.#loadHighlight()
       if (conversation) await this.#chat.resume(conversation.name)
-      else this.#chat.greet()
+      else this.#chat.loadSuggestions()
       if (question) this.#chat.dispatch({ type: 'submitted', text: question })
       await ended
     } finally {
@@ -87,16 +87,16 @@ class ChatScreen {
     this.#highlight = highlight
   }
 
-  #print(printed: Printed): void {
-    this.#transcript.push({ key: this.#transcript.length, printed, look: this.#look() })
+  #print(part: TranscriptPart): void {
+    this.#transcript.push({ key: this.#transcript.length, part, look: this.#look() })
   }
 
   #look() {
     const { columns } = this.#chat.state.size
-    return { columns, agent: this.options.about.agent, highlight: this.#highlight }
+    return { columns, agent: this.options.describeSubject.agent, highlight: this.#highlight }
   }
 
-  #changed({ type }: ChatEvent): void {
+  #onChange({ type }: ChatEvent): void {
     const hasPanel = this.#chat.state.panel !== undefined
     if (hasPanel !== this.#isPanelShown) this.#switchTo(hasPanel ? 'panel' : 'chat')
     else if (type === 'turn' || type === 'tick') this.#frames.drawNextFrame()
@@ -116,8 +116,8 @@ class ChatScreen {
     }
     if (this.#isPanelShown) this.#session.draw(<PanelApp {...app} />)
     else {
-      const transcript = this.#transcript.slice(this.#from)
-      this.#drawn = { state, count: this.#transcript.length }
+      const transcript = this.#transcript.slice(this.#firstPart)
+      this.#lastFrame = { state, count: this.#transcript.length }
       this.#session.draw(<ChatApp {...app} transcript={transcript} isClosed={this.#isClosed} />)
     }
   }
@@ -125,11 +125,11 @@ class ChatScreen {
   #switchTo(app: 'chat' | 'panel'): void {
     this.#isPanelShown = app === 'panel'
     const { columns } = this.#chat.state.size
-    const isWhole = columns !== this.#drawn.state.size.columns
-    this.#session.atOnce(() => {
+    const isWhole = columns !== this.#lastFrame.state.size.columns
+    this.#session.writeTogether(() => {
       this.#session.hide()
       this.#session.showAlternateScreen(this.#isPanelShown)
-      if (app === 'chat') this.#eraseDrawn({ isWhole })
+      if (app === 'chat') this.#eraseLastFrame({ isWhole })
       this.#frames.drawNow()
     })
   }
@@ -141,10 +141,10 @@ class ChatScreen {
   #redraw(): void {
     const size = terminalSize(this.options.terminal)
     this.#chat.resize(size)
-    this.#session.atOnce(() => {
+    this.#session.writeTogether(() => {
       this.#session.hide()
       if (this.#isPanelShown) this.#session.eraseFrom(size.rows)
-      else this.#eraseDrawn({ isWhole: true })
+      else this.#eraseLastFrame({ isWhole: true })
       this.#frames.drawNow()
     })
   }
@@ -153,17 +153,17 @@ class ChatScreen {
    * Erases the live region. A whole redraw, or another width, also erases the parts of the transcript that are on the
    * screen, to print them again. Parts that have scrolled away keep their lines.
    */
-  #eraseDrawn({ isWhole }: { isWhole: boolean }): void {
-    const { state, count } = this.#drawn
+  #eraseLastFrame({ isWhole }: { isWhole: boolean }): void {
+    const { state, count } = this.#lastFrame
     const { columns, rows } = this.#chat.state.size
     const { cursor } = layoutLiveRegion(state, this.#highlight)
-    this.#from = count
+    this.#firstPart = count
     const heightOf = (width: number) => Math.max(1, Math.ceil(width / columns))
     let above = cursor.y * heightOf(state.size.columns)
-    while (isWhole && this.#from > 0 && above < rows) {
-      const item = this.#transcript[--this.#from]!
-      for (const line of printedLines(item.printed, item.look)) above += heightOf(lineWidth(line))
-      this.#transcript[this.#from] = { ...item, look: this.#look() }
+    while (isWhole && this.#firstPart > 0 && above < rows) {
+      const item = this.#transcript[--this.#firstPart]!
+      for (const line of transcriptLines(item.part, item.look)) above += heightOf(lineWidth(line))
+      this.#transcript[this.#firstPart] = { ...item, look: this.#look() }
     }
     this.#session.eraseFrom(Math.min(above, rows))
   }

@@ -1,54 +1,54 @@
 import { citationSource } from '../../cli/chat/citation-source.ts'
-import { modelSetupLines, passagesHeading } from '../../cli/chat/no-model.ts'
+import { modelSetupLines, passagesHeading } from '../../cli/chat/model-setup.ts'
 import { summarizePassage } from '../../cli/chat/passage-summary.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
-import { count, counted } from '../../cli/terminal/output.ts'
+import { formatCount, formatCounted } from '../../cli/terminal/output.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Block } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
-import { durationText } from '../parts/duration.ts'
+import { formatPreciseDuration } from '../parts/duration.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
-import type { Printed, ToolRun } from './types.ts'
+import type { ToolRun, TranscriptPart } from './types.ts'
 
 /** Width of the screen, and the name of the agent. */
-export interface Look {
+export interface TranscriptLook {
   readonly columns: number
   readonly agent: string
   readonly highlight?: Highlight
 }
 
 /** Longer lines are hard to read. */
-const TEXT_MAX = 100
+const TEXT_CELLS_MAX = 100
 /** On narrower screens a name is above its message, else to the left of it. */
-const SIDE_NAMES_MIN = 60
-const NAME_MAX = 12
+const SIDE_NAMES_COLUMNS_MIN = 60
+const NAME_CELLS_MAX = 12
 
-interface Layout {
+interface TranscriptLayout {
   readonly hasSideNames: boolean
   /** Spaces before a message. */
   readonly indent: StyledSpan
   readonly width: number
 }
 
-function layoutOf({ columns, agent }: Look): Layout {
-  const hasSideNames = columns >= SIDE_NAMES_MIN
-  const indent = hasSideNames ? Math.min(NAME_MAX, Math.max(3, displayWidth(agent))) + 3 : 2
+function layoutOf({ columns, agent }: TranscriptLook): TranscriptLayout {
+  const hasSideNames = columns >= SIDE_NAMES_COLUMNS_MIN
+  const indent = hasSideNames ? Math.min(NAME_CELLS_MAX, Math.max(3, displayWidth(agent))) + 3 : 2
   return {
     hasSideNames,
     indent: span(' '.repeat(indent)),
-    width: Math.max(8, Math.min(TEXT_MAX, columns - indent - 1)),
+    width: Math.max(8, Math.min(TEXT_CELLS_MAX, columns - indent - 1)),
   }
 }
 
 /** Returns the lines of a part of the conversation, of the width of the screen at most. */
-export function printedLines(printed: Printed, look: Look): Line[] {
+export function transcriptLines(printed: TranscriptPart, look: TranscriptLook): Line[] {
   const layout = layoutOf(look)
   const inset = (lines: readonly Line[]): Line[] =>
     lines.map(line => (line.length === 0 ? [] : [layout.indent, ...line]))
   switch (printed.kind) {
-    case 'you': {
+    case 'question': {
       const { text, images = [] } = printed
       const lines = [
         ...wrap([span(plain(text))], layout.width),
@@ -56,14 +56,14 @@ export function printedLines(printed: Printed, look: Look): Line[] {
       ]
       return [[], ...withName('you', ['accent'], lines, layout)]
     }
-    case 'said':
+    case 'answer':
       return answerLines(printed, look)
     case 'tool':
       return inset([toolLine(printed.run, resultLine(printed.run), layout.width)])
     case 'sources':
       return sourceLines(printed.citations, printed.isUncited ?? false, look)
-    case 'found':
-      return [[], ...inset(foundLines(printed, look.agent, layout.width))]
+    case 'passages':
+      return [[], ...inset(passageLines(printed, look.agent, layout.width))]
     case 'note': {
       const sign = { dim: '', good: '✓ ', bad: '✗ ' }[printed.tone]
       const tone = printed.tone
@@ -75,7 +75,11 @@ export function printedLines(printed: Printed, look: Look): Line[] {
 }
 
 /** Returns the lines of the passages of an answer. Passages that it does not cite have a heading. */
-export function sourceLines(citations: readonly Citation[], isUncited: boolean, look: Look): Line[] {
+export function sourceLines(
+  citations: readonly Citation[],
+  isUncited: boolean,
+  look: TranscriptLook,
+): Line[] {
   const { indent, width } = layoutOf(look)
   const lines = citations.flatMap(citation => {
     const mark = span(`[${citation.number}] `, 'cite')
@@ -93,9 +97,9 @@ function withName(
   name: string,
   tones: StyledSpan['tones'],
   lines: readonly Line[],
-  { hasSideNames, indent }: Layout,
+  { hasSideNames, indent }: TranscriptLayout,
 ): Line[] {
-  const label: StyledSpan = { text: hasSideNames ? ` ${truncate(name, NAME_MAX)}` : ` ${name}`, tones }
+  const label: StyledSpan = { text: hasSideNames ? ` ${truncate(name, NAME_CELLS_MAX)}` : ` ${name}`, tones }
   const inset = lines.map((line): Line => (line.length === 0 ? [] : [indent, ...line]))
   if (!hasSideNames) return [[label], ...inset]
   const [first = [], ...rest] = lines
@@ -108,7 +112,7 @@ function withName(
 /** Returns the lines of a block of an answer. The first one has the name of the agent. */
 export function answerLines(
   { block, isFirst, isAside }: { block: Block; isFirst: boolean; isAside: boolean },
-  look: Look,
+  look: TranscriptLook,
 ): Line[] {
   const layout = layoutOf(look)
   const made = renderBlock(block, layout.width, look.highlight)
@@ -119,7 +123,7 @@ export function answerLines(
 }
 
 /** Returns the line of a tool call in progress. */
-export function runningToolLines(run: ToolRun, since: string, look: Look): Line[] {
+export function runningToolLines(run: ToolRun, since: string, look: TranscriptLook): Line[] {
   const { indent, width } = layoutOf(look)
   return [[indent, ...toolLine(run, [span(since, 'dim')], width)]]
 }
@@ -134,7 +138,7 @@ function toolLine({ number, call }: ToolRun, outcome: Line, width: number): Line
 }
 
 function resultLine({ result }: ToolRun): Line {
-  return result ? [outcomeOf(result), span(`  ${durationText(result.durationMs)}`, 'dim')] : []
+  return result ? [outcomeSpan(result), span(`  ${formatPreciseDuration(result.durationMs)}`, 'dim')] : []
 }
 
 /** The argument that says most: the question, the address, else the first text. */
@@ -149,23 +153,23 @@ export function mainArgument(json: string): string {
   }
 }
 
-function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): StyledSpan {
+function outcomeSpan({ content, outcome }: NonNullable<ToolRun['result']>): StyledSpan {
   if (outcome === 'denied') return span('not allowed', 'bad')
   if (outcome === 'failure') return span(truncate(plainLine(content), 60), 'bad')
   try {
     const given = JSON.parse(content) as Record<string, unknown>
-    if (Array.isArray(given.results)) return span(counted(given.results.length, 'passage'), 'dim')
+    if (Array.isArray(given.results)) return span(formatCounted(given.results.length, 'passage'), 'dim')
     const [name, list] = Object.entries(given).find(([, value]) => Array.isArray(value)) ?? []
     if (name !== undefined && Array.isArray(list))
-      return span(`${count(list.length)} ${plainLine(name)}`, 'dim')
+      return span(`${formatCount(list.length)} ${plainLine(name)}`, 'dim')
   } catch {
     // The result is not JSON.
   }
-  return span(counted(content.length, 'character'), 'dim')
+  return span(formatCounted(content.length, 'character'), 'dim')
 }
 
-function foundLines(
-  { question, passages, hasSetup }: Extract<Printed, { kind: 'found' }>,
+function passageLines(
+  { question, passages, hasSetup }: Extract<TranscriptPart, { kind: 'passages' }>,
   agent: string,
   width: number,
 ): Line[] {
@@ -177,12 +181,12 @@ function foundLines(
     ...told,
     ...gap,
     ...wrap([span(passagesHeading, 'strong')], width),
-    ...passages.flatMap(passage => [[], ...foundCardLines(passage, question, width)]),
+    ...passages.flatMap(passage => [[], ...passageCardLines(passage, question, width)]),
     [],
   ]
 }
 
-function foundCardLines(passage: Passage, question: string, width: number): Line[] {
+function passageCardLines(passage: Passage, question: string, width: number): Line[] {
   const mark = span(`[${passage.number}] `, 'cite')
   const hang = span(' '.repeat(mark.text.length))
   const { title, lines, place } = summarizePassage(passage, question, width - hang.text.length)
@@ -193,7 +197,7 @@ function foundCardLines(passage: Passage, question: string, width: number): Line
   ]
 }
 
-const keysHelp: readonly (readonly [string, string])[] = [
+const helpOfKeys: readonly (readonly [string, string])[] = [
   ['alt+enter, ctrl+j', 'a further line; so does \\ before enter'],
   ['up, down, ctrl+r', 'what was sent before'],
   ['alt+1 … alt+9', 'open a source'],
@@ -204,7 +208,7 @@ const keysHelp: readonly (readonly [string, string])[] = [
 function helpLines(width: number): Line[] {
   const rows = [
     ...commands.map(({ name, takes, does }) => [`/${name}${takes ? ` ${takes}` : ''}`, does] as const),
-    ...keysHelp,
+    ...helpOfKeys,
   ]
   const wide = Math.max(...rows.map(([name]) => name.length)) + 2
   return rows.flatMap(([name, does]) =>

@@ -1,66 +1,66 @@
 import { accumulateCitations, citationsOf } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import { imageLines, namedImageLine } from '../../cli/chat/images.ts'
-import { noModelCodes, noModelLines } from '../../cli/chat/no-model.ts'
+import { noModelCodes, noModelLines } from '../../cli/chat/model-setup.ts'
 import type { OutgoingMessage } from '../../cli/chat/port.ts'
-import { toolName } from '../../cli/chat/tool-name.ts'
+import { toolDisplayName } from '../../cli/chat/tool-name.ts'
 import { signInLines } from '../../cli/mcp/sign-in-required.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
-import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown/blocks.ts'
+import { type Block, blocksOf, emptyReader, readPiece, unfinishedBlocks } from '../markdown/blocks.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
-import { answerTo } from './follow-turn.ts'
-import { withoutThought, withThought } from './thought.ts'
+import { findAnswer } from './follow-turn.ts'
+import { addReasoning, endReasoning } from './reasoning.ts'
 import type {
   ChatEffect,
   ChatFailure,
   ChatState,
   ChatStep,
-  Printed,
   Question,
   ToolRun,
+  TranscriptPart,
   Turn,
 } from './types.ts'
 
 /** Notice for commands that need the end of the current answer. */
-export const waitNotice = 'wait for the answer, or stop it with ctrl+c'
+export const waitForAnswerNotice = 'wait for the answer, or stop it with ctrl+c'
 
 /** Notice for messages that cannot be sent now. */
 export const outageNotice = 'the runtime is unreachable; your text stays here'
 
 /** Notice for what needs the end of work on a file. */
-export const fileNotice = 'wait for the file, or stop it with ctrl+c'
+export const waitForFileNotice = 'wait for the file, or stop it with ctrl+c'
 
 /** Returns the effect that prints a part of the conversation. */
-export function print(printed: Printed): ChatEffect {
+export function printPart(printed: TranscriptPart): ChatEffect {
   return { type: 'print', printed }
 }
 
 /** Returns the effect that prints a line of the program. */
-export function note(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): ChatEffect {
-  return print({ kind: 'note', text, tone })
+export function printNote(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): ChatEffect {
+  return printPart({ kind: 'note', text, tone })
 }
 
 /** Continues from the state of a step, and appends the new effects. */
-export function andThen([state, effects]: ChatStep, go: (state: ChatState) => ChatStep): ChatStep {
+export function chainStep([state, effects]: ChatStep, go: (state: ChatState) => ChatStep): ChatStep {
   const [next, more] = go(state)
   return [next, [...effects, ...more]]
 }
 
 /** Sends a message, and starts its turn. */
-export function send(state: ChatState, say: OutgoingMessage): ChatStep {
-  return [withTurn(state, say), [printedQuestion(say), { type: 'send', say }]]
+export function sendMessage(state: ChatState, message: OutgoingMessage): ChatStep {
+  return [startTurn(state, message), [printQuestion(message), { type: 'send', message }]]
 }
 
 /** Shows a question with the names of its images. */
-function printedQuestion({ content, images = [] }: Pick<OutgoingMessage, 'content' | 'images'>): ChatEffect {
-  return print({ kind: 'you', text: content, images: images.map(namedImageLine) })
+function printQuestion({ content, images = [] }: Pick<OutgoingMessage, 'content' | 'images'>): ChatEffect {
+  return printPart({ kind: 'question', text: content, images: images.map(namedImageLine) })
 }
 
-function withTurn(state: ChatState, say: OutgoingMessage): ChatState {
+function startTurn(state: ChatState, message: OutgoingMessage): ChatState {
   const turn: Turn = {
-    say,
+    message,
     messageId: undefined,
     afterId: state.last.question?.messageId,
     before: state.last,
@@ -68,13 +68,13 @@ function withTurn(state: ChatState, say: OutgoingMessage): ChatState {
     reader: emptyReader,
     text: '',
     thought: undefined,
-    isHeaded: false,
-    isApart: false,
+    hasHeading: false,
+    isAfterTool: false,
     isReconnecting: false,
     running: [],
     pending: [],
   }
-  const question = { content: say.content, messageId: undefined, images: say.images }
+  const question = { content: message.content, messageId: undefined, images: message.images }
   return { ...state, turn, notice: '', last: { ...state.last, question, thoughts: '', isAnswered: false } }
 }
 
@@ -85,10 +85,10 @@ function withTurn(state: ChatState, say: OutgoingMessage): ChatState {
  */
 export function applyTurnEvent(state: ChatState, event: TurnEvent, used: readonly Citation[] = []): ChatStep {
   if (!state.turn) return [state, []]
-  if (event.event === 'reasoning') return [withThought(state, state.turn, plain(event.data.delta)), []]
+  if (event.event === 'reasoning') return [addReasoning(state, state.turn, plain(event.data.delta)), []]
   if (event.event === 'user-message' || !state.turn.thought) return applyEvent(state, state.turn, event, used)
-  const [next, line] = withoutThought(state, state.turn, state.turn.thought)
-  return andThen([next, [note(line)]], shown => applyEvent(shown, shown.turn!, event, used))
+  const [next, line] = endReasoning(state, state.turn, state.turn.thought)
+  return chainStep([next, [printNote(line)]], shown => applyEvent(shown, shown.turn!, event, used))
 }
 
 function applyEvent(
@@ -106,25 +106,25 @@ function applyEvent(
     case 'reasoning':
       return [state, []]
     case 'token':
-      return token(state, turn, plain(data.delta))
+      return addToken(state, turn, plain(data.delta))
     case 'token-reset':
-      return reset(state, turn)
+      return printAside(state, turn)
     case 'tool-call':
       return addToolCalls(state, turn, data.toolCalls)
     case 'tool-approval': {
       const { approvalId, toolCall, expiresAt } = data
-      const call = asKnown(state, toolCall)
+      const call = withToolName(state, toolCall)
       const asked = { approvalId, call, expiresMs: Date.parse(expiresAt), sinceMs: state.nowMs }
       return [{ ...state, turn: { ...turn, pending: [...turn.pending, asked] } }, []]
     }
     case 'tool-result':
       return addToolResult(state, turn, data)
     case 'done':
-      return andThen(done(state, turn, data, used), sendQueued)
+      return chainStep(finishTurn(state, turn, data, used), sendQueued)
     case 'error':
       return endWithError(state, turn, data)
     case 'stream-error':
-      return refused(state, turn, {
+      return refuseTurn(state, turn, {
         kind: 'refused',
         code: data.code,
         message: data.message,
@@ -133,8 +133,8 @@ function applyEvent(
   }
 }
 
-function token(state: ChatState, turn: Turn, delta: string): ChatStep {
-  const { reader, blocks } = read(turn.reader, delta)
+function addToken(state: ChatState, turn: Turn, delta: string): ChatStep {
+  const { reader, blocks } = readPiece(turn.reader, delta)
   return printBlocks(state, { ...turn, reader, text: turn.text + delta }, blocks)
 }
 
@@ -142,50 +142,50 @@ function token(state: ChatState, turn: Turn, delta: string): ChatStep {
 function printBlocks(state: ChatState, turn: Turn, blocks: readonly Block[], isAside = false): ChatStep {
   if (blocks.length === 0) return [{ ...state, turn }, []]
   const effects = withHeading(turn, blocks).map(({ block, isFirst }) =>
-    print({ kind: 'said', block, isFirst, isAside }),
+    printPart({ kind: 'answer', block, isFirst, isAside }),
   )
-  return [{ ...state, turn: { ...turn, isHeaded: true, isApart: false } }, effects]
+  return [{ ...state, turn: { ...turn, hasHeading: true, isAfterTool: false } }, effects]
 }
 
 /** Marks the first block of an answer, which has a heading, and separates the first block after a tool call. */
 export function withHeading(
-  { isHeaded, isApart }: Turn,
+  { hasHeading, isAfterTool }: Turn,
   blocks: readonly Block[],
 ): { block: Block; isFirst: boolean }[] {
   return blocks.map((block, at) => ({
-    block: at === 0 && isApart ? { ...block, gap: true } : block,
-    isFirst: at === 0 && !isHeaded,
+    block: at === 0 && isAfterTool ? { ...block, gap: true } : block,
+    isFirst: at === 0 && !hasHeading,
   }))
 }
 
 /** Prints the end of the answer. */
-function finished(state: ChatState, turn: Turn): ChatStep {
-  return printBlocks(state, { ...turn, reader: emptyReader }, unfinished(turn.reader))
+function printRest(state: ChatState, turn: Turn): ChatStep {
+  return printBlocks(state, { ...turn, reader: emptyReader }, unfinishedBlocks(turn.reader))
 }
 
 /** Prints text before a tool call as an aside, because it is no part of the answer. */
-function reset(state: ChatState, turn: Turn): ChatStep {
-  return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinished(turn.reader), true)
+function printAside(state: ChatState, turn: Turn): ChatStep {
+  return printBlocks(state, { ...turn, reader: emptyReader, text: '' }, unfinishedBlocks(turn.reader), true)
 }
 
 function addToolCalls(state: ChatState, turn: Turn, calls: readonly ToolCall[]): ChatStep {
   const first = state.runs.length + turn.running.length + 1
   const running = calls.map(
-    (call, at): ToolRun => ({ number: first + at, call: asKnown(state, call), sinceMs: state.nowMs }),
+    (call, at): ToolRun => ({ number: first + at, call: withToolName(state, call), sinceMs: state.nowMs }),
   )
   return [{ ...state, turn: { ...turn, running: [...turn.running, ...running] } }, []]
 }
 
-function asKnown({ about }: ChatState, call: ToolCall): ToolCall {
-  return { ...call, name: toolName(call.name, about.servers) }
+function withToolName({ about }: ChatState, call: ToolCall): ToolCall {
+  return { ...call, name: toolDisplayName(call.name, about.servers) }
 }
 
-type Result = Extract<TurnEvent, { event: 'tool-result' }>['data']
+type ToolResultData = Extract<TurnEvent, { event: 'tool-result' }>['data']
 
 function addToolResult(
   state: ChatState,
   turn: Turn,
-  { toolCallId, content, outcome, durationMs }: Result,
+  { toolCallId, content, outcome, durationMs }: ToolResultData,
 ): ChatStep {
   const found = turn.running.find(({ call }) => call.id === toolCallId)
   if (!found) return [state, []]
@@ -196,58 +196,63 @@ function addToolResult(
     running: turn.running.filter(other => other !== found),
     pending: turn.pending.filter(({ call }) => call.id !== toolCallId),
   }
-  return [{ ...state, turn: next, runs: [...state.runs, run] }, [print({ kind: 'tool', run })]]
+  return [{ ...state, turn: next, runs: [...state.runs, run] }, [printPart({ kind: 'tool', run })]]
 }
 
-function done(state: ChatState, turn: Turn, message: Message, used: readonly Citation[] = []): ChatStep {
+function finishTurn(
+  state: ChatState,
+  turn: Turn,
+  message: Message,
+  used: readonly Citation[] = [],
+): ChatStep {
   const content = plain(message.content ?? '')
   const [shown, effects] =
-    turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : finished(state, turn)
+    turn.text === '' ? printBlocks(state, turn, blocksOf(content)) : printRest(state, turn)
   const cited = citationsOf(message)
   const isUncited = cited.length === 0
-  const citations = isUncited ? numberedAfter(shown.last.citations, used) : cited
+  const citations = isUncited ? numberAfter(shown.last.citations, used) : cited
   const known = accumulateCitations(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
   const early = finishNote(message)
   return [
-    { ...withoutTurn(shown), last, ...counted(state, message) },
+    { ...endTurn(shown), last, ...addUsage(state, message) },
     [
       ...effects,
-      ...(citations.length > 0 ? [print({ kind: 'sources', citations, isUncited })] : []),
-      ...(turn.say.replaces === undefined ? [] : [note('/versions restores the earlier version')]),
-      ...signInLines(message).map(line => note(line)),
-      ...(early ? [note(early)] : []),
-      ...(message.metadata.interrupted === 'true' ? [note('stopped')] : []),
+      ...(citations.length > 0 ? [printPart({ kind: 'sources', citations, isUncited })] : []),
+      ...(turn.message.replaces === undefined ? [] : [printNote('/versions restores the earlier version')]),
+      ...signInLines(message).map(line => printNote(line)),
+      ...(early ? [printNote(early)] : []),
+      ...(message.metadata.interrupted === 'true' ? [printNote('stopped')] : []),
     ],
   ]
 }
 
 /** Ends a turn that failed after its question was stored. */
 function endWithError(state: ChatState, turn: Turn, message: Message): ChatStep {
-  const [shown, effects] = finished(state, turn)
+  const [shown, effects] = printRest(state, turn)
   const reason = message.metadata.error_message || message.content || 'the answer is incomplete'
   const failed: ChatStep = [
-    { ...unqueued(withoutTurn(shown)), ...counted(state, message) },
-    [...effects, note(plain(reason), 'bad'), note('/retry asks again')],
+    { ...restoreQueue(endTurn(shown)), ...addUsage(state, message) },
+    [...effects, printNote(plain(reason), 'bad'), printNote('/retry asks again')],
   ]
-  return andThen(failed, next => shownAgain(next, turn))
+  return chainStep(failed, next => restoreEarlierAnswer(next, turn))
 }
 
 /** Restores the earlier question and answer after a version without an answer, which replaces nothing. */
-function shownAgain(state: ChatState, { say, before }: Turn): ChatStep {
-  if (say.replaces === undefined) return [state, []]
+function restoreEarlierAnswer(state: ChatState, { message, before }: Turn): ChatStep {
+  if (message.replaces === undefined) return [state, []]
   const blocks = blocksOf(before.answer).map((block, at) =>
-    print({ kind: 'said', block, isFirst: at === 0, isAside: false }),
+    printPart({ kind: 'answer', block, isFirst: at === 0, isAside: false }),
   )
   const shown =
     !before.isAnswered || blocks.length === 0
       ? []
-      : [note('the earlier answer stays:'), printedQuestion(before.question ?? { content: '' }), ...blocks]
+      : [printNote('the earlier answer stays:'), printQuestion(before.question ?? { content: '' }), ...blocks]
   return [{ ...state, last: before }, shown]
 }
 
-function withoutTurn(state: ChatState): ChatState {
-  return { ...state, turn: undefined, notice: state.notice === waitNotice ? '' : state.notice }
+function endTurn(state: ChatState): ChatState {
+  return { ...state, turn: undefined, notice: state.notice === waitForAnswerNotice ? '' : state.notice }
 }
 
 /** Returns the tokens of an answer and the window of its model; undefined if the provider did not report them. */
@@ -257,7 +262,7 @@ export function contextOf({ metadata }: Pick<Message, 'metadata'>): ChatState['c
 }
 
 /** Numbers passages after those that are known, so that no number is taken twice. */
-function numberedAfter(known: readonly Citation[], used: readonly Citation[]): readonly Citation[] {
+function numberAfter(known: readonly Citation[], used: readonly Citation[]): readonly Citation[] {
   const last = Math.max(0, ...known.map(({ number }) => number))
   return used.map((citation, at) => ({ ...citation, number: last + at + 1 }))
 }
@@ -265,23 +270,23 @@ function numberedAfter(known: readonly Citation[], used: readonly Citation[]): r
 /** Sends the next queued message. */
 function sendQueued(state: ChatState): ChatStep {
   const [next, ...queue] = state.queue
-  return next ? send({ ...state, queue }, next) : [state, []]
+  return next ? sendMessage({ ...state, queue }, next) : [state, []]
 }
 
 /** Moves queued messages back into the composer, because the turn before them has no answer. */
-export function unqueued(state: ChatState): ChatState {
+export function restoreQueue(state: ChatState): ChatState {
   const { queue, input, images } = state
   if (queue.length === 0) return state
   const texts = [...queue.map(({ content }) => content), contentOf(input.editor)]
   return {
     ...state,
     queue: [],
-    images: [...queue.flatMap(say => say.images ?? []), ...images],
+    images: [...queue.flatMap(message => message.images ?? []), ...images],
     input: { ...input, editor: editorOf(texts.filter(text => text !== '').join('\n\n')) },
   }
 }
 
-function counted(
+function addUsage(
   { spent, model, context }: ChatState,
   message: Message,
 ): Pick<ChatState, 'spent' | 'model' | 'context'> {
@@ -300,53 +305,54 @@ function counted(
 /** Ends a turn whose connection or request failed. */
 export function failTurn(state: ChatState, failure: ChatFailure): ChatStep {
   const { turn } = state
-  if (!turn) return [state, [note(failure.message, 'bad')]]
-  return failure.kind === 'unreachable' ? loseConnection(state, turn) : refused(state, turn, failure)
+  if (!turn) return [state, [printNote(failure.message, 'bad')]]
+  return failure.kind === 'unreachable' ? loseConnection(state, turn) : refuseTurn(state, turn, failure)
 }
 
 /** Ends a turn because the runtime is unreachable. A question that it has not confirmed waits for it. */
 function loseConnection(state: ChatState, turn: Turn): ChatStep {
-  const { messageId, say, afterId } = turn
+  const { messageId, message, afterId } = turn
   if (messageId === undefined) {
     const last = { ...state.last, question: { ...state.last.question!, messageId: afterId } }
-    return [{ ...withoutTurn(state), last, outage: { waiting: say, afterId } }, [{ type: 'wait' }]]
+    return [{ ...endTurn(state), last, outage: { waiting: message, afterId } }, [{ type: 'wait' }]]
   }
-  const [shown, effects] = finished(state, turn)
-  const reason = note('the connection was lost during the answer; /retry asks again', 'bad')
+  const [shown, effects] = printRest(state, turn)
+  const reason = printNote('the connection was lost during the answer; /retry asks again', 'bad')
   const lost: ChatState = {
-    ...unqueued(withoutTurn(shown)),
-    outage: { waiting: undefined, lost: { say, messageId } },
+    ...restoreQueue(endTurn(shown)),
+    outage: { waiting: undefined, lost: { message, messageId } },
   }
-  return andThen([lost, [...effects, reason, { type: 'wait' }]], next => shownAgain(next, turn))
+  return chainStep([lost, [...effects, reason, { type: 'wait' }]], next => restoreEarlierAnswer(next, turn))
 }
 
-function refused(state: ChatState, turn: Turn, failure: ChatFailure): ChatStep {
+function refuseTurn(state: ChatState, turn: Turn, failure: ChatFailure): ChatStep {
   if (noModelCodes.includes(failure.code)) {
     // Without a model, the reason was shown before.
     const reason = state.model === null ? [] : noModelLines(failure.message, failure.next)
     return [
-      unqueued(withoutTurn(state)),
-      [...reason.map(text => note(text)), { type: 'find', question: turn.say.content }],
+      restoreQueue(endTurn(state)),
+      [...reason.map(text => printNote(text)), { type: 'find', question: turn.message.content }],
     ]
   }
   const { input } = state
   // A refused message goes back into the composer, unless something else was typed.
   const isFree = contentOf(input.editor) === ''
-  const images = turn.messageId ? state.images : [...(turn.say.images ?? []), ...state.images]
-  const editor = isFree && !turn.messageId ? editorOf(turn.say.content) : input.editor
+  const images = turn.messageId ? state.images : [...(turn.message.images ?? []), ...state.images]
+  const editor = isFree && !turn.messageId ? editorOf(turn.message.content) : input.editor
   const lines = [`${failure.message} (${failure.code})`, ...failure.next]
   const failed: ChatStep = [
-    unqueued({ ...withoutTurn(state), input: { ...input, editor }, images }),
-    lines.map((line, at) => note(plain(line), at === 0 ? 'bad' : 'dim')),
+    restoreQueue({ ...endTurn(state), input: { ...input, editor }, images }),
+    lines.map((line, at) => printNote(plain(line), at === 0 ? 'bad' : 'dim')),
   ]
-  return andThen(failed, next => shownAgain(next, turn))
+  return chainStep(failed, next => restoreEarlierAnswer(next, turn))
 }
 
 /** Stops an answer. Its text so far stays. */
-export function stop(state: ChatState, turn: Turn): ChatStep {
-  const [shown, effects] = finished(state, turn)
-  return andThen([unqueued(withoutTurn(shown)), [{ type: 'abort' }, ...effects, note('stopped')]], next =>
-    shownAgain(next, turn),
+export function stopTurn(state: ChatState, turn: Turn): ChatStep {
+  const [shown, effects] = printRest(state, turn)
+  return chainStep(
+    [restoreQueue(endTurn(shown)), [{ type: 'abort' }, ...effects, printNote('stopped')]],
+    next => restoreEarlierAnswer(next, turn),
   )
 }
 
@@ -356,81 +362,86 @@ export function questionOf({ content, messageId, images }: Message): Question {
 }
 
 /** Marks the turn while its connection is broken. */
-export function connection(state: ChatState, isReconnecting: boolean): ChatStep {
+export function setReconnecting(state: ChatState, isReconnecting: boolean): ChatStep {
   return [state.turn ? { ...state, turn: { ...state.turn, isReconnecting } } : state, []]
 }
 
 /** Begins a turn that is running already. */
-export function attached(state: ChatState, message: Message): ChatStep {
+export function attachTurn(state: ChatState, message: Message): ChatStep {
   const { content, messageId, metadata } = message
   if (state.turn) return [state, []]
   const known = state.last.question
   const isShown = known?.messageId === messageId
-  const say: OutgoingMessage = {
+  const outgoing: OutgoingMessage = {
     content: plain(content ?? ''),
     ...(isShown ? { images: known.images } : { replaces: metadata.version_of }),
   }
-  const turned = withTurn(state, say)
-  const question = { ...turned.last.question!, storedImages: say.images ? undefined : message.images }
+  const turned = startTurn(state, outgoing)
+  const question = { ...turned.last.question!, storedImages: outgoing.images ? undefined : message.images }
   return [
     { ...turned, last: { ...turned.last, question } },
-    isShown ? [] : [print({ kind: 'you', text: say.content, images: imageLines(message) })],
+    isShown ? [] : [printPart({ kind: 'question', text: outgoing.content, images: imageLines(message) })],
   ]
 }
 
 /** Ends an outage: sends the waiting message, unless the runtime has it. */
-export function reconnected(state: ChatState, said: readonly Message[]): ChatStep {
+export function endOutage(state: ChatState, messages: readonly Message[]): ChatStep {
   const { outage } = state
   if (!outage) return [state, []]
   const notice = state.notice === outageNotice ? '' : state.notice
-  const back: ChatStep = [{ ...state, outage: undefined, notice }, [note('the runtime is back', 'good')]]
+  const back: ChatStep = [{ ...state, outage: undefined, notice }, [printNote('the runtime is back', 'good')]]
   const { waiting, afterId, lost } = outage
-  if (lost) return andThen(back, next => recovered(next, lost, said))
+  if (lost) return chainStep(back, next => recoverAnswer(next, lost, messages))
   if (!waiting) return back
-  const [stored, answer] = arrivedWith(waiting, afterId, said)
+  const [stored, answer] = findStoredExchange(waiting, afterId, messages)
   if (stored && answer) {
-    const answered = andThen(back, next => answeredWith(next, waiting, stored.messageId, answer))
-    return andThen(answered, sendQueued)
+    const answered = chainStep(back, next => applyStoredAnswer(next, waiting, stored.messageId, answer))
+    return chainStep(answered, sendQueued)
   }
   const orSend = stored ? { ...waiting, replaces: stored.messageId } : waiting
   const { content, replaces } = waiting
   const resume: ChatEffect = { type: 'resume', content, exceptIds: [replaces, afterId], orSend }
-  return andThen(back, next => [withTurn(next, orSend), [resume]])
+  return chainStep(back, next => [startTurn(next, orSend), [resume]])
 }
 
 /** Shows the answer that was lost: it is stored, or it is still coming. */
-function recovered(
+function recoverAnswer(
   state: ChatState,
-  { say, messageId }: { readonly say: OutgoingMessage; readonly messageId: string },
-  said: readonly Message[],
+  { message, messageId }: { readonly message: OutgoingMessage; readonly messageId: string },
+  messages: readonly Message[],
 ): ChatStep {
   // The person has asked again, or another question.
   if (state.turn || state.last.question?.messageId !== messageId) return [state, []]
-  const answer = answerTo(messageId, said)
-  if (answer && isAnswer(answer)) return answeredWith(state, say, messageId, answer)
-  return [state, answer ? [] : [{ type: 'resume', content: say.content, exceptIds: [] }]]
+  const answer = findAnswer(messageId, messages)
+  if (answer && isModelAnswer(answer)) return applyStoredAnswer(state, message, messageId, answer)
+  return [state, answer ? [] : [{ type: 'resume', content: message.content, exceptIds: [] }]]
 }
 
-function answeredWith(state: ChatState, say: OutgoingMessage, messageId: string, answer: Message): ChatStep {
-  const turned = withTurn(state, say)
-  const [shown, effects] = done(turned, turned.turn!, answer)
+function applyStoredAnswer(
+  state: ChatState,
+  message: OutgoingMessage,
+  messageId: string,
+  answer: Message,
+): ChatStep {
+  const turned = startTurn(state, message)
+  const [shown, effects] = finishTurn(turned, turned.turn!, answer)
   const question = { ...shown.last.question!, messageId }
   return [{ ...shown, last: { ...shown.last, question } }, effects]
 }
 
 /** True if the model gave an answer, even if it ended early. */
-function isAnswer({ metadata }: Message): boolean {
+function isModelAnswer({ metadata }: Message): boolean {
   return ['stop', 'length', 'content_filter'].includes(metadata.finish_reason ?? '')
 }
 
 /** Returns a message that arrived without a confirmation, and its answer. */
-function arrivedWith(
+function findStoredExchange(
   { content, replaces }: OutgoingMessage,
   afterId: string | undefined,
-  said: readonly Message[],
+  messages: readonly Message[],
 ): (Message | undefined)[] {
-  const at = said.findLastIndex(({ role }) => role === 'user')
-  const stored = said[at]
+  const at = messages.findLastIndex(({ role }) => role === 'user')
+  const stored = messages[at]
   if (stored?.content !== content || [replaces, afterId].includes(stored.messageId)) return []
-  return [stored, said.slice(at + 1).find(isAnswer)]
+  return [stored, messages.slice(at + 1).find(isModelAnswer)]
 }

@@ -1,9 +1,9 @@
-import type { ChatAbout } from '../../cli/chat/interface.ts'
-import type { Choice, NamedImage, OutgoingMessage } from '../../cli/chat/port.ts'
+import type { ChatSubject } from '../../cli/chat/interface.ts'
+import type { ChoiceItem, NamedImage, OutgoingMessage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/find-passages.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
-import type { Block, Reader } from '../markdown/blocks.ts'
+import type { Block, BlockReader } from '../markdown/blocks.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
@@ -18,7 +18,7 @@ export interface ToolRun {
 }
 
 /** A tool call that waits for approval. */
-export interface Pending {
+export interface PendingApproval {
   readonly approvalId: string
   readonly call: ToolCall
   readonly expiresMs: number
@@ -27,27 +27,27 @@ export interface Pending {
 
 /** A message that was sent, and the answer so far. */
 export interface Turn {
-  readonly say: OutgoingMessage
+  readonly message: OutgoingMessage
   /** Undefined until the runtime has stored the message. */
   readonly messageId: string | undefined
   /** ID of the question before it. */
   readonly afterId: string | undefined
   /** The last question and answer before the message was sent. */
-  readonly before: Last
+  readonly before: LastExchange
   readonly sinceMs: number
   /** The end of the answer that is not printed yet. */
-  readonly reader: Reader
+  readonly reader: BlockReader
   readonly text: string
   /** Reasoning in progress; undefined while the model does not reason. */
   readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
   /** The name of the agent was printed. */
-  readonly isHeaded: boolean
+  readonly hasHeading: boolean
   /** A tool ran since the agent last said something. */
-  readonly isApart: boolean
+  readonly isAfterTool: boolean
   /** The connection broke, and the turn is about to be read again. */
   readonly isReconnecting: boolean
   readonly running: readonly ToolRun[]
-  readonly pending: readonly Pending[]
+  readonly pending: readonly PendingApproval[]
 }
 
 /** A message of the person. */
@@ -60,7 +60,7 @@ export interface Question {
 }
 
 /** The last question and answer, which commands refer to. */
-export interface Last {
+export interface LastExchange {
   readonly question: Question | undefined
   readonly answer: string
   /** True if the answer belongs to this question, not to an earlier one. */
@@ -74,7 +74,7 @@ export interface Last {
 }
 
 /** The field for the next message. */
-export interface Input {
+export interface ComposerState {
   readonly editor: Editor
   /** Sent lines, oldest first. */
   readonly past: readonly string[]
@@ -93,22 +93,22 @@ export interface Input {
 }
 
 /** Subject of a list to choose from. */
-export type Purpose = 'model' | 'kb' | 'history' | 'versions' | 'questions'
+export type ChoicePurpose = 'model' | 'kb' | 'history' | 'versions' | 'questions'
 /** Subjects whose items can be chosen by typing their names. */
-export type Named = Exclude<Purpose, 'history' | 'versions' | 'questions'>
+export type NamedPurpose = Exclude<ChoicePurpose, 'history' | 'versions' | 'questions'>
 
 export interface ChoicePanel {
   readonly kind: 'choice'
-  readonly purpose: Purpose
+  readonly purpose: ChoicePurpose
   readonly title: string
-  readonly items: readonly Choice[]
+  readonly items: readonly ChoiceItem[]
   readonly at: number
   /** Knowledge bases were named, so a choice of all current ones does not include future ones. */
   readonly isNamed?: boolean
 }
 
 /** A text that fills the screen. */
-export interface Page {
+export interface PanelPage {
   readonly text: string
   readonly format: 'markdown' | 'plain'
 }
@@ -118,7 +118,7 @@ export type ChatPanel =
   | {
       readonly kind: 'text'
       readonly title: string
-      readonly page: Page
+      readonly page: PanelPage
       /** Line at the top of the screen. */
       readonly top: number
     }
@@ -126,10 +126,10 @@ export type ChatPanel =
 
 /** State of a chat, without the part of the conversation that is printed. */
 export interface ChatState {
-  readonly about: ChatAbout
+  readonly about: ChatSubject
   readonly size: Size
   readonly nowMs: number
-  readonly input: Input
+  readonly input: ComposerState
   /** Images of the next question. */
   readonly images: readonly NamedImage[]
   /** Work on a file, such as `attaching day.md`; questions wait for its end. */
@@ -143,10 +143,10 @@ export interface ChatState {
         readonly waiting: OutgoingMessage | undefined
         readonly afterId?: string
         /** The question whose answer was lost. */
-        readonly lost?: { readonly say: OutgoingMessage; readonly messageId: string }
+        readonly lost?: { readonly message: OutgoingMessage; readonly messageId: string }
       }
     | undefined
-  readonly last: Last
+  readonly last: LastExchange
   readonly runs: readonly ToolRun[]
   readonly llmServiceId: string | undefined
   readonly temperature: number | undefined
@@ -156,7 +156,7 @@ export interface ChatState {
   readonly model: string | null | undefined
   readonly panel: ChatPanel | undefined
   /** Words for completion, as far as they are loaded. */
-  readonly names: Partial<Record<Named, readonly string[]>>
+  readonly names: Partial<Record<NamedPurpose, readonly string[]>>
   readonly spent: { readonly tokens: number; readonly costUsd: number | undefined }
   /** Questions that an empty chat suggests. */
   readonly suggestions: readonly string[]
@@ -183,47 +183,47 @@ export type ChatEvent =
       /** Passages of an answer that cites none. */
       readonly used?: readonly Citation[]
     }
-  | { readonly type: 'suggested'; readonly questions: readonly string[] }
+  | { readonly type: 'suggestionsLoaded'; readonly questions: readonly string[] }
   | { readonly type: 'failed'; readonly failure: ChatFailure }
   | { readonly type: 'connection'; readonly isLost: boolean }
   /** A running turn was found, and its events follow from the first one. */
   | { readonly type: 'attached'; readonly question: Message }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
-  | { readonly type: 'reconnected'; readonly said: readonly Message[] }
-  | { readonly type: 'found'; readonly passages: readonly Passage[] }
-  | { readonly type: 'opened'; readonly panel: ChatPanel }
+  | { readonly type: 'reconnected'; readonly messages: readonly Message[] }
+  | { readonly type: 'passagesFound'; readonly passages: readonly Passage[] }
+  | { readonly type: 'panelOpened'; readonly panel: ChatPanel }
   /** Items were chosen by name, without a list. */
-  | { readonly type: 'chose'; readonly panel: ChoicePanel }
-  | { readonly type: 'named'; readonly of: Named; readonly names: readonly string[] }
+  | { readonly type: 'itemsChosen'; readonly panel: ChoicePanel }
+  | { readonly type: 'namesLoaded'; readonly of: NamedPurpose; readonly names: readonly string[] }
   | {
       readonly type: 'resumed'
-      readonly said: readonly Message[]
+      readonly messages: readonly Message[]
       readonly title: string
       /** Shows the messages from this one on; the last ones if absent. */
       readonly fromId?: string
       /** Names of the knowledge bases of the conversation; unchanged if absent. */
       readonly knowledgeBases?: readonly string[]
     }
-  | { readonly type: 'based'; readonly knowledgeBases: readonly string[] }
+  | { readonly type: 'basesChanged'; readonly knowledgeBases: readonly string[] }
   /** A question of the conversation is put into the field, to be edited. */
   | { readonly type: 'editing'; readonly question: Question }
   | { readonly type: 'imageRead'; readonly image: NamedImage }
   /** The work on a file succeeded or failed. */
   | { readonly type: 'fileTaskEnded' }
-  | { readonly type: 'noted'; readonly text: string; readonly isBad: boolean }
+  | { readonly type: 'note'; readonly text: string; readonly isBad: boolean }
   /** A whole line was typed, in an interface that does not read keys. */
   | { readonly type: 'submitted'; readonly text: string }
 
 /** A part of the conversation that is printed, and does not change any more. */
-export type Printed =
+export type TranscriptPart =
   | {
-      readonly kind: 'you'
+      readonly kind: 'question'
       readonly text: string
       /** A line for each image. */
       readonly images?: readonly string[]
     }
-  | { readonly kind: 'said'; readonly block: Block; readonly isFirst: boolean; readonly isAside: boolean }
+  | { readonly kind: 'answer'; readonly block: Block; readonly isFirst: boolean; readonly isAside: boolean }
   | { readonly kind: 'tool'; readonly run: ToolRun }
   | {
       readonly kind: 'sources'
@@ -232,7 +232,7 @@ export type Printed =
       readonly isUncited?: boolean
     }
   | {
-      readonly kind: 'found'
+      readonly kind: 'passages'
       readonly question: string
       readonly passages: readonly Passage[]
       /** Includes how to set up a model. */
@@ -242,7 +242,7 @@ export type Printed =
   | { readonly kind: 'help' }
 
 /** Reads a running turn from its first event, if it is one of this content and not one of these questions. */
-export interface Resume {
+export interface ResumeEffect {
   readonly type: 'resume'
   readonly content?: string
   readonly exceptIds: readonly (string | undefined)[]
@@ -252,9 +252,9 @@ export interface Resume {
 
 /** Work for {@link Chat}, which the state only asks for. */
 export type ChatEffect =
-  | { readonly type: 'print'; readonly printed: Printed }
-  | { readonly type: 'send'; readonly say: OutgoingMessage }
-  | Resume
+  | { readonly type: 'print'; readonly printed: TranscriptPart }
+  | { readonly type: 'send'; readonly message: OutgoingMessage }
+  | ResumeEffect
   | { readonly type: 'abort' }
   | { readonly type: 'decide'; readonly approvalId: string; readonly decision: Approval['decision'] }
   /** Retry until the runtime answers. */
@@ -268,9 +268,9 @@ export type ChatEffect =
   | { readonly type: 'stopFileTask' }
   | { readonly type: 'openTools' }
   | { readonly type: 'loadSuggestions' }
-  | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
-  | { readonly type: 'choose'; readonly of: Named; readonly typed: string }
-  | { readonly type: 'loadNames'; readonly of: Named }
+  | { readonly type: 'openChoices'; readonly purpose: ChoicePurpose; readonly search?: string }
+  | { readonly type: 'choose'; readonly of: NamedPurpose; readonly typed: string }
+  | { readonly type: 'loadNames'; readonly of: NamedPurpose }
   /** Goes back to another version of a question: by item, or of the last one with versions by number. */
   | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
   /** Reads an earlier question to edit. */

@@ -6,7 +6,7 @@ import type { Citation, TurnEvent } from '../../contract/chat.ts'
  * Returns the passages that an answer used if it cites none. They are not worth an error, so a request that fails returns
  * none.
  */
-export async function usedBy(
+export async function loadUsedPassages(
   { event, data }: TurnEvent,
   port: Pick<ChatPort, 'usedPassages'>,
 ): Promise<readonly Citation[]> {

@@ -37,9 +37,9 @@ export function documentLines(
   const before = partLines(text, { start: around.start, end: start }, look)
   const cited = partLines(text, { start, end }, look)
   const after = partLines(text, { start: end, end: around.end }, look)
-  const back = (lines: Line[]) => lines.map(line => inMargin(look.dimsContext ? dimmed(line) : line))
+  const back = (lines: Line[]) => lines.map(line => addMargin(look.dimsContext ? dimLine(line) : line))
   const parts = [back(before), cited.map(line => [...bar, ...line]), back(after)]
-  const gaps = [false, isApart(text, start), isApart(text, end)]
+  const gaps = [false, isAtBreak(text, start), isAtBreak(text, end)]
   const lines: Line[] = []
   for (const [at, part] of parts.entries()) {
     if (gaps[at] && lines.length > 0 && part.length > 0) lines.push([])
@@ -69,18 +69,18 @@ function textLine(line: string, width: number): Line[] {
   return wrap([span(untabbed.trimStart())], width, { first: blanks, rest: blanks })
 }
 
-function inMargin(line: Line): Line {
+function addMargin(line: Line): Line {
   return line.length === 0 ? [] : [margin, ...line]
 }
 
 /** Dims a line, except headings. */
-function dimmed(line: Line): Line {
+function dimLine(line: Line): Line {
   const isHeading = line.some(({ tones }) => tones.includes('heading'))
   return isHeading || line.length === 0 ? line : [span(line.map(({ text }) => text).join(''), 'dim')]
 }
 
 /** Returns true if a blank line or a heading is at an offset. */
-function isApart(text: string, offset: number): boolean {
+function isAtBreak(text: string, offset: number): boolean {
   const [before, after] = [text.slice(0, offset).trimEnd(), text.slice(offset).trimStart()]
   const blank = text.slice(before.length, text.length - after.length)
   return /\n\s*\n/.test(blank) || /^#{1,6}\s/.test(after)

@@ -1,4 +1,4 @@
-import type { ShownDocument } from '../../cli/documents/shown-document.ts'
+import type { DocumentView } from '../../cli/documents/document-view.ts'
 import type { Span as Extent } from '../../cli/passages/matches.ts'
 import { passageLocation, passageTitle } from '../../cli/passages/print-passages.ts'
 import type { Output } from '../../cli/terminal/output.ts'
@@ -7,7 +7,7 @@ import { paintFor } from '../parts/paint.ts'
 import { documentLines } from './lines.ts'
 
 /** Prints a part of a document: title, location, text, and commands that show more. */
-export async function showDocument(shown: ShownDocument, part: Extent, output: Output): Promise<void> {
+export async function showDocument(shown: DocumentView, part: Extent, output: Output): Promise<void> {
   const { text, context, isMarkdown, isWhole } = shown
   const hasColors = output.style.dim('') !== ''
   const hasCode = isMarkdown && /^ *(?:```|~~~)/m.test(text)
@@ -21,7 +21,7 @@ export async function showDocument(shown: ShownDocument, part: Extent, output: O
   if (!isWhole && shown.passage) printNextCommands(shown.passage.number, output)
 }
 
-function headLines({ document, passage, context }: ShownDocument, { width, style }: Output): string[] {
+function headLines({ document, passage, context }: DocumentView, { width, style }: Output): string[] {
   const number = passage ? `[${passage.number}] ` : ''
   const name = passageTitle({ document, id: document.documentId })
   const section = context?.section && plainLine(context.section)

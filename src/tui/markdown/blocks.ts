@@ -11,7 +11,7 @@ export type Block =
     }
 
 /** Markdown that arrives in pieces. Finished blocks are removed, so they are lexed only once. */
-export interface Reader {
+export interface BlockReader {
   /** Unfinished text; in a fence, the unfinished line. */
   readonly tail: string
   readonly fence: Fence | undefined
@@ -33,7 +33,7 @@ interface Fence {
 }
 
 /** Lines of a fence in one block. */
-const FENCE_LINES = 16
+const FENCE_LINES_PER_BLOCK = 16
 /** Longer blocks are split. */
 const TAIL_CHARS_MAX = 4_000
 
@@ -41,19 +41,25 @@ const TAIL_CHARS_MAX = 4_000
  * Nested quotes and lists, on one line or by indentation. Each level takes some of the stack, and real texts have fewer
  * levels.
  */
-const nested = /^(?:(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}| {128})/m
+const deeplyNested = /^(?:(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}| {128})/m
 
 /** Returns true if a text is nested too deeply to be lexed. It is shown as plain text. */
 export function isTooDeep(source: string): boolean {
-  return nested.test(source)
+  return deeplyNested.test(source)
 }
 
 const fenceStart = /^( *)(`{3,}|~{3,})[^\S\n]*([^\s`]*)[^`\n]*$/
 
-export const emptyReader: Reader = { tail: '', fence: undefined, tableHead: '', gap: false, begun: false }
+export const emptyReader: BlockReader = {
+  tail: '',
+  fence: undefined,
+  tableHead: '',
+  gap: false,
+  begun: false,
+}
 
-interface Progress {
-  readonly reader: Reader
+interface ReadResult {
+  readonly reader: BlockReader
   readonly blocks: readonly Block[]
 }
 
@@ -62,32 +68,32 @@ interface Progress {
  *
  * The time depends on the length of the piece and of the unfinished block, and not on the text before them.
  */
-export function read(reader: Reader, piece: string): Progress {
+export function readPiece(reader: BlockReader, piece: string): ReadResult {
   const tail = reader.tail + piece
   if (!piece.includes('\n') && tail.length < TAIL_CHARS_MAX)
     return { reader: { ...reader, tail }, blocks: [] }
-  return settled({ ...reader, tail })
+  return takeAllBlocks({ ...reader, tail })
 }
 
 /** Returns the unfinished text as blocks, which the next piece can change. */
-export function unfinished(reader: Reader): Block[] {
+export function unfinishedBlocks(reader: BlockReader): Block[] {
   const { fence, tail } = reader
   if (fence) {
-    const lines = tail === '' ? fence.lines : [...fence.lines, dedented(tail, fence.indent)]
+    const lines = tail === '' ? fence.lines : [...fence.lines, removeIndent(tail, fence.indent)]
     return lines.length === 0 ? [] : [{ kind: 'code', lines, language: fence.language, gap: fence.gap }]
   }
   if (tail.trim() === '') return []
-  const { reader: rest, blocks } = taken({ ...reader, tail: `${tail}\n` })
-  if (rest.fence) return [...blocks, ...unfinished(rest)]
+  const { reader: rest, blocks } = takeBlocks({ ...reader, tail: `${tail}\n` })
+  if (rest.fence) return [...blocks, ...unfinishedBlocks(rest)]
   if (rest.tail.trim() === '') return [...blocks]
   return [...blocks, { kind: 'markdown', source: rest.tableHead + rest.tail, gap: rest.gap && rest.begun }]
 }
 
-function settled(reader: Reader): Progress {
+function takeAllBlocks(reader: BlockReader): ReadResult {
   const blocks: Block[] = []
   let current = reader
   for (;;) {
-    const step = current.fence ? inFence(current, current.fence) : taken(current)
+    const step = current.fence ? takeCode(current, current.fence) : takeBlocks(current)
     blocks.push(...step.blocks)
     if (step.reader.fence === current.fence && step.reader.tail === current.tail) break
     current = step.reader
@@ -96,7 +102,7 @@ function settled(reader: Reader): Progress {
 }
 
 /** Removes finished blocks from a text outside of fences. */
-function taken(reader: Reader): Progress {
+function takeBlocks(reader: BlockReader): ReadResult {
   const end = reader.tail.lastIndexOf('\n') + 1
   const whole = reader.tableHead + reader.tail.slice(0, end)
   const open = reader.tail.slice(end)
@@ -105,7 +111,7 @@ function taken(reader: Reader): Progress {
   let { gap, begun } = reader
   let used = 0
   const add = (raw: string) => {
-    blocks.push({ kind: 'markdown', source: raw, gap: begun && (gap || standsApart(raw)) })
+    blocks.push({ kind: 'markdown', source: raw, gap: begun && (gap || needsGapBefore(raw)) })
     begun = true
     gap = /\n[^\S\n]*\n$/.test(raw)
     used += raw.length
@@ -114,7 +120,7 @@ function taken(reader: Reader): Progress {
   const isEnded = last < tokens.length - 1
   for (const [at, token] of tokens.entries()) {
     const isLast = at === last
-    const fence = token.type === 'code' ? openFence(token.raw) : undefined
+    const fence = token.type === 'code' ? parseFence(token.raw) : undefined
     if (token.type === 'space') {
       gap = true
       used += token.raw.length
@@ -148,7 +154,7 @@ function taken(reader: Reader): Progress {
     tableHead: isTabled ? reader.tableHead : '',
   }
   if (rest.tail.length < TAIL_CHARS_MAX) return { reader: rest, blocks }
-  const cutting = cut(rest)
+  const cutting = splitLongBlock(rest)
   return { reader: cutting.reader, blocks: [...blocks, ...cutting.blocks] }
 }
 
@@ -164,12 +170,12 @@ function isFinished({ type, raw }: Token, isEnded: boolean): boolean {
   return isEnded && type !== 'code'
 }
 
-function standsApart(raw: string): boolean {
+function needsGapBefore(raw: string): boolean {
   return /^ {0,3}(?:#{1,6}\s|\|)/.test(raw)
 }
 
 /** Returns the fence at the start of a code block, and the offset of its first line. */
-function openFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | undefined {
+function parseFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | undefined {
   const end = raw.indexOf('\n')
   const [, indent = '', mark = '', language = ''] = fenceStart.exec(end < 0 ? raw : raw.slice(0, end)) ?? []
   if (mark === '' || end < 0) return undefined
@@ -177,7 +183,7 @@ function openFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | und
 }
 
 /** Removes finished lines of code, up to the end of the fence. */
-function inFence(reader: Reader, fence: Fence): Progress {
+function takeCode(reader: BlockReader, fence: Fence): ReadResult {
   const end = reader.tail.lastIndexOf('\n') + 1
   const complete = reader.tail.slice(0, end).split('\n').slice(0, -1)
   const blocks: Block[] = []
@@ -188,7 +194,7 @@ function inFence(reader: Reader, fence: Fence): Progress {
     gap = false
   }
   for (const [at, line] of complete.entries()) {
-    if (isEnd(line, fence)) {
+    if (closesFence(line, fence)) {
       if (lines.length > 0) takeOff(lines.length)
       const tail =
         complete
@@ -197,40 +203,40 @@ function inFence(reader: Reader, fence: Fence): Progress {
           .join('') + reader.tail.slice(end)
       return { reader: { tail, fence: undefined, tableHead: '', gap: true, begun: true }, blocks }
     }
-    lines = [...lines, dedented(line, fence.indent)]
-    if (lines.length >= 2 * FENCE_LINES) takeOff(FENCE_LINES)
+    lines = [...lines, removeIndent(line, fence.indent)]
+    if (lines.length >= 2 * FENCE_LINES_PER_BLOCK) takeOff(FENCE_LINES_PER_BLOCK)
   }
   const tail = reader.tail.slice(end)
   const kept = tail.length < TAIL_CHARS_MAX
-  if (!kept) lines = [...lines, dedented(tail, fence.indent)]
+  if (!kept) lines = [...lines, removeIndent(tail, fence.indent)]
   if (complete.length === 0 && kept) return { reader, blocks }
   return { reader: { ...reader, tail: kept ? tail : '', fence: { ...fence, lines, gap } }, blocks }
 }
 
-function isEnd(line: string, { mark }: Fence): boolean {
+function closesFence(line: string, { mark }: Fence): boolean {
   const text = line.trim()
   return text.length >= mark.length && text === mark[0]!.repeat(text.length)
 }
 
-function dedented(line: string, indent: number): string {
+function removeIndent(line: string, indent: number): string {
   return line.replace(new RegExp(`^ {0,${indent}}`), '')
 }
 
 /** Splits a block that is too long, after a line or a word. A table continues with its head, and code as code. */
-function cut(reader: Reader): Progress {
+function splitLongBlock(reader: BlockReader): ReadResult {
   const { tail, gap, begun, tableHead } = reader
-  const at = cutAt(tail)
+  const at = findSplit(tail)
   const piece = tableHead + tail.slice(0, at)
   const rest = tail.slice(at)
   const block: Block = { kind: 'markdown', source: piece, gap: begun && gap }
   const cutOff = { tail: rest, tableHead: '', gap: false, begun: true }
-  const inside = fenceWithin(piece)
+  const inside = findOpenFence(piece)
   if (inside) return { reader: { ...cutOff, fence: { ...inside, lines: [], gap: false } }, blocks: [block] }
   const head = /^([^\n]*\|[^\n]*\n[ \t]*\|?[ \t:|-]*-[ \t:|-]*\n)/.exec(piece)?.[1] ?? ''
   return { reader: { ...cutOff, fence: undefined, tableHead: head }, blocks: [block] }
 }
 
-function cutAt(tail: string): number {
+function findSplit(tail: string): number {
   const line = tail.lastIndexOf('\n') + 1
   if (line > TAIL_CHARS_MAX / 2) return line
   const word = tail.lastIndexOf(' ') + 1
@@ -238,12 +244,12 @@ function cutAt(tail: string): number {
 }
 
 /** Returns the fence that a piece opens and does not close. */
-function fenceWithin(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
+function findOpenFence(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
   let open: Omit<Fence, 'gap' | 'lines'> | undefined
   for (const line of piece.split('\n')) {
     const [, indent = '', mark = '', language = ''] = fenceStart.exec(line) ?? []
     if (open) {
-      if (isEnd(line, { ...open, lines: [], gap: false })) open = undefined
+      if (closesFence(line, { ...open, lines: [], gap: false })) open = undefined
     } else if (mark !== '') open = { mark, indent: indent.length, language }
   }
   return open
@@ -251,6 +257,6 @@ function fenceWithin(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
 
 /** Returns the blocks of a complete text. */
 export function blocksOf(text: string): Block[] {
-  const { reader, blocks } = read(emptyReader, text.endsWith('\n') ? text : `${text}\n`)
-  return [...blocks, ...unfinished(reader)]
+  const { reader, blocks } = readPiece(emptyReader, text.endsWith('\n') ? text : `${text}\n`)
+  return [...blocks, ...unfinishedBlocks(reader)]
 }

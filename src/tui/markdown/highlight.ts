@@ -7,7 +7,7 @@ const lowlight = createLowlight()
 /** Longer code is not highlighted. */
 const CODE_CHARS_MAX = 20_000
 
-const tones: Readonly<Record<string, Tone>> = {
+const toneOfClass: Readonly<Record<string, Tone>> = {
   keyword: 'keyword',
   built_in: 'name',
   type: 'name',
@@ -32,7 +32,7 @@ const tones: Readonly<Record<string, Tone>> = {
   deletion: 'bad',
 }
 
-const aliases: Readonly<Record<string, string>> = {
+const languageOfAlias: Readonly<Record<string, string>> = {
   sh: 'bash',
   zsh: 'bash',
   console: 'bash',
@@ -61,14 +61,14 @@ const aliases: Readonly<Record<string, string>> = {
 /** Highlights code. Each grammar is registered when it is first needed. */
 export const highlight: Highlight = (lines, named) => {
   const lower = named.toLowerCase()
-  const language = aliases[lower] ?? lower
+  const language = languageOfAlias[lower] ?? lower
   const grammar = Object.hasOwn(common, language) ? common[language] : undefined
   const code = lines.join('\n')
   if (!grammar || code.length > CODE_CHARS_MAX) return undefined
   if (!lowlight.registered(language)) lowlight.register(language, grammar)
   const spans: StyledSpan[] = []
   flatten([lowlight.highlight(language, code)], 'code', spans)
-  return inLines(spans)
+  return splitLines(spans)
 }
 
 function flatten(nodes: readonly Node[], tone: Tone, into: StyledSpan[]): void {
@@ -80,10 +80,10 @@ function flatten(nodes: readonly Node[], tone: Tone, into: StyledSpan[]): void {
 
 function toneOf(names: unknown): Tone | undefined {
   const [name = ''] = Array.isArray(names) ? names.map(String) : []
-  return tones[name.replace(/^hljs-/, '')]
+  return toneOfClass[name.replace(/^hljs-/, '')]
 }
 
-function inLines(spans: readonly StyledSpan[]): Line[] {
+function splitLines(spans: readonly StyledSpan[]): Line[] {
   const lines: StyledSpan[][] = [[]]
   for (const { text, tones } of spans)
     for (const [at, part] of text.split('\n').entries()) {

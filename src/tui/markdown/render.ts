@@ -70,11 +70,11 @@ class Renderer {
   private block(token: Token): Line[] {
     switch (token.type) {
       case 'heading':
-        return wrap(inline((token as Tokens.Heading).tokens, ['heading']), this.width)
+        return wrap(renderInline((token as Tokens.Heading).tokens, ['heading']), this.width)
       case 'paragraph':
-        return wrap(inline((token as Tokens.Paragraph).tokens), this.width)
+        return wrap(renderInline((token as Tokens.Paragraph).tokens), this.width)
       case 'text':
-        return wrap(inline((token as Tokens.Text).tokens ?? [token]), this.width)
+        return wrap(renderInline((token as Tokens.Text).tokens ?? [token]), this.width)
       case 'code': {
         const { text, lang = '' } = token as Tokens.Code
         return codeLines(text.split('\n'), lang, this.width, this.highlight)
@@ -90,7 +90,7 @@ class Renderer {
       case 'def':
         return []
       default:
-        return wrap([span(decoded(token.raw.trimEnd()))], this.width)
+        return wrap([span(decodeEntities(token.raw.trimEnd()))], this.width)
     }
   }
 
@@ -103,8 +103,12 @@ class Renderer {
       const lines = inner.blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))
       const [first = [], ...rest] = lines
       const gap = at > 0 && /\n\s*\n$/.test(items[at - 1]!.raw) ? [[]] : []
-      const led: Line[] = [[span(`${ticked} `, 'dim'), ...first]]
-      return [...gap, ...led, ...rest.map((line): Line => (line.length === 0 ? [] : [span(hang), ...line]))]
+      const marked: Line[] = [[span(`${ticked} `, 'dim'), ...first]]
+      return [
+        ...gap,
+        ...marked,
+        ...rest.map((line): Line => (line.length === 0 ? [] : [span(hang), ...line])),
+      ]
     })
   }
 
@@ -114,31 +118,31 @@ class Renderer {
   }
 
   private table({ header, rows, align }: Tokens.Table): Line[] {
-    const head = header.map(({ tokens }) => inline(tokens, ['strong']))
-    const body = rows.map(row => row.map(({ tokens }) => inline(tokens)))
+    const head = header.map(({ tokens }) => renderInline(tokens, ['strong']))
+    const body = rows.map(row => row.map(({ tokens }) => renderInline(tokens)))
     return tableLines({ head, body, align }, this.width)
   }
 }
 
 /** Renders inline Markdown. */
-function inline(tokens: readonly Token[], tones: readonly Tone[] = []): StyledSpan[] {
-  return tokens.flatMap(token => inlineOne(token, tones))
+function renderInline(tokens: readonly Token[], tones: readonly Tone[] = []): StyledSpan[] {
+  return tokens.flatMap(token => renderInlineToken(token, tones))
 }
 
-function inlineOne(token: Token, tones: readonly Tone[]): StyledSpan[] {
+function renderInlineToken(token: Token, tones: readonly Tone[]): StyledSpan[] {
   switch (token.type) {
     case 'strong':
-      return inline((token as Tokens.Strong).tokens, [...tones, 'strong'])
+      return renderInline((token as Tokens.Strong).tokens, [...tones, 'strong'])
     case 'em':
-      return inline((token as Tokens.Em).tokens, [...tones, 'em'])
+      return renderInline((token as Tokens.Em).tokens, [...tones, 'em'])
     case 'del':
-      return inline((token as Tokens.Del).tokens, [...tones, 'struck'])
+      return renderInline((token as Tokens.Del).tokens, [...tones, 'struck'])
     case 'codespan':
       return [{ text: plain((token as Tokens.Codespan).text), tones: [...tones, 'code'] }]
     case 'br':
       return [span('\n')]
     case 'link':
-      return link(token as Tokens.Link, tones)
+      return renderLink(token as Tokens.Link, tones)
     case 'image': {
       const { text, href } = token as Tokens.Image
       return [
@@ -150,7 +154,7 @@ function inlineOne(token: Token, tones: readonly Tone[]): StyledSpan[] {
       return [{ text: (token as Tokens.Escape).text, tones }]
     case 'text': {
       const { tokens: inner, text } = token as Tokens.Text
-      return inner ? inline(inner, tones) : cited(text, tones)
+      return inner ? renderInline(inner, tones) : highlightCitations(text, tones)
     }
     default:
       return [{ text: token.raw, tones }]
@@ -158,24 +162,24 @@ function inlineOne(token: Token, tones: readonly Tone[]): StyledSpan[] {
 }
 
 /** Returns the text of a link, and its address if it differs. */
-function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): StyledSpan[] {
-  const said = inline(tokens, [...tones, 'link'])
+function renderLink({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): StyledSpan[] {
+  const label = renderInline(tokens, [...tones, 'link'])
   const bare = href.replace(/^mailto:/, '')
   return text === href || text === bare
-    ? said
-    : [...said, { text: ` (${plain(href)})`, tones: [...tones, 'dim'] }]
+    ? label
+    : [...label, { text: ` (${plain(href)})`, tones: [...tones, 'dim'] }]
 }
 
 /** Highlights citations such as `[1]`. A newline in the source is a space. */
-function cited(text: string, tones: readonly Tone[]): StyledSpan[] {
-  const parts = decoded(text.replaceAll('\n', ' ')).split(/((?:\[\d{1,3}\])+)/)
+function highlightCitations(text: string, tones: readonly Tone[]): StyledSpan[] {
+  const parts = decodeEntities(text.replaceAll('\n', ' ')).split(/((?:\[\d{1,3}\])+)/)
   return parts
     .map((part, at): StyledSpan => ({ text: part, tones: at % 2 === 1 ? [...tones, 'cite'] : tones }))
     .filter(({ text }) => text !== '')
 }
 
 /** Decodes entities, and removes control characters, which they can contain. */
-function decoded(text: string): string {
+function decodeEntities(text: string): string {
   const read = text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
   return plain(read)
 }

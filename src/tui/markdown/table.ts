@@ -7,14 +7,14 @@ export interface Table {
 }
 
 const GAP = 2
-const COLUMN_MIN = 6
+const COLUMN_CELLS_MIN = 6
 /** Wider words can be broken. */
-const WORD_MAX = 24
+const WORD_CELLS_MAX = 24
 
 /** Lays out a table with wrapped cells. If it is still too wide, each cell has its own line. */
 export function tableLines(table: Table, width: number): Line[] {
   const widths = columnWidths(table, width)
-  if (!widths) return stacked(table, width)
+  if (!widths) return stackedLines(table, width)
   const rule = span(widths.map(wide => '─'.repeat(wide)).join(' '.repeat(GAP)), 'dim')
   return [
     ...rowLines(table.head, widths, table.align),
@@ -27,14 +27,14 @@ function columnWidths({ head, body }: Table, width: number): number[] | undefine
   const widths = head.map((cell, at) =>
     Math.max(1, lineWidth(cell), ...body.map(row => lineWidth(row[at] ?? []))),
   )
-  const least = head.map((cell, at) => {
+  const minimums = head.map((cell, at) => {
     const words = [cell, ...body.map(row => row[at] ?? [])].map(widestWord)
-    return Math.max(COLUMN_MIN, ...words.map(word => Math.min(word, WORD_MAX)))
+    return Math.max(COLUMN_CELLS_MIN, ...words.map(word => Math.min(word, WORD_CELLS_MAX)))
   })
   const room = width - GAP * (widths.length - 1)
   let sum = widths.reduce((total, wide) => total + wide, 0)
   while (sum > room) {
-    const spare = widths.map((wide, at) => (wide > least[at]! ? wide : 0))
+    const spare = widths.map((wide, at) => (wide > minimums[at]! ? wide : 0))
     const widest = spare.indexOf(Math.max(...spare))
     if (!spare[widest]) return undefined
     widths[widest]!--
@@ -47,28 +47,28 @@ function rowLines(row: readonly Line[], widths: readonly number[], align: Table[
   const wrapped = widths.map((wide, at) => wrap(row[at] ?? [], wide))
   const height = Math.max(...wrapped.map(lines => lines.length))
   return Array.from({ length: height }, (_, down) =>
-    trimmed(
+    trimLineEnd(
       widths.flatMap((wide, at): StyledSpan[] => [
         ...(at > 0 ? [span(' '.repeat(GAP))] : []),
-        ...aligned(wrapped[at]![down] ?? [], wide, align[at] ?? null),
+        ...alignCell(wrapped[at]![down] ?? [], wide, align[at] ?? null),
       ]),
     ),
   )
 }
 
-function aligned(line: Line, wide: number, side: Table['align'][number]): StyledSpan[] {
+function alignCell(line: Line, wide: number, side: Table['align'][number]): StyledSpan[] {
   const free = Math.max(0, wide - lineWidth(line))
   const left = side === 'right' ? free : side === 'center' ? Math.floor(free / 2) : 0
   return [span(' '.repeat(left)), ...line, span(' '.repeat(free - left))].filter(({ text }) => text !== '')
 }
 
-function trimmed(line: StyledSpan[]): StyledSpan[] {
+function trimLineEnd(line: StyledSpan[]): StyledSpan[] {
   const last = line.at(-1)
-  return last && last.text.trim() === '' ? trimmed(line.slice(0, -1)) : line
+  return last && last.text.trim() === '' ? trimLineEnd(line.slice(0, -1)) : line
 }
 
 /** Puts each cell on a separate line, after the name of its column. */
-function stacked({ head, body }: Table, width: number): Line[] {
+function stackedLines({ head, body }: Table, width: number): Line[] {
   return body.flatMap((row, at) => [
     ...(at > 0 ? [[]] : []),
     ...head.flatMap((name, column) =>

@@ -29,11 +29,11 @@ export function layoutEditor(editor: Editor, width: number): { lines: Line[]; x:
     if (used >= width) next()
     ;[x, y] = [used, lines.length - 1]
   }
-  return { lines: lines.map(withoutSeams), x, y }
+  return { lines: lines.map(joinUnstyled), x, y }
 }
 
 /** Joins neighbors without a style. */
-function withoutSeams(line: readonly StyledSpan[]): Line {
+function joinUnstyled(line: readonly StyledSpan[]): Line {
   const spans: StyledSpan[] = []
   for (const one of line) {
     const last = spans.at(-1)

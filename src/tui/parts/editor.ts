@@ -1,4 +1,4 @@
-import { after, before } from './graphemes.ts'
+import { characterAfter, characterBefore } from './graphemes.ts'
 
 /** Text with a cursor. A long paste is one character of it. */
 export interface Editor {
@@ -8,10 +8,10 @@ export interface Editor {
   /** Pasted texts by their character. */
   readonly pastes: Readonly<Record<string, string>>
   /** Text that was deleted last, for {@link yank}. */
-  readonly cutOut: string
+  readonly lastDeleted: string
 }
 
-export const emptyEditor: Editor = { text: '', cursor: 0, pastes: {}, cutOut: '' }
+export const emptyEditor: Editor = { text: '', cursor: 0, pastes: {}, lastDeleted: '' }
 
 /** Longer pastes are one character, which shows their size. */
 const PASTE_LINES_MAX = 4
@@ -19,7 +19,7 @@ const PASTE_CHARS_MAX = 400
 const firstMark = 0xe000
 const wordBefore = /[\p{L}\p{M}\p{N}\p{Co}_]*[^\p{L}\p{M}\p{N}\p{Co}_]*$/u
 const wordAfter = /^[^\p{L}\p{M}\p{N}\p{Co}_]*[\p{L}\p{M}\p{N}\p{Co}_]*/u
-const marks = /[\ue000-\uf8ff]/g
+const pasteMarkPattern = /[\ue000-\uf8ff]/g
 
 /** Returns an editor with a text, and the cursor at its end. */
 export function editorOf(text: string): Editor {
@@ -29,7 +29,7 @@ export function editorOf(text: string): Editor {
 /** Inserts a text at the cursor, without control characters. */
 export function insert(editor: Editor, typed: string): Editor {
   const { text, cursor } = editor
-  const clean = harmless(typed)
+  const clean = cleanInput(typed)
   return {
     ...editor,
     text: text.slice(0, cursor) + clean + text.slice(cursor),
@@ -39,7 +39,7 @@ export function insert(editor: Editor, typed: string): Editor {
 
 /** Inserts a pasted text, as one character if it is long. */
 export function paste(editor: Editor, pasted: string): Editor {
-  const clean = harmless(pasted)
+  const clean = cleanInput(pasted)
   if (clean.split('\n').length <= PASTE_LINES_MAX && clean.length <= PASTE_CHARS_MAX)
     return insert(editor, clean)
   const mark = String.fromCharCode(firstMark + Object.keys(editor.pastes).length)
@@ -53,17 +53,17 @@ export function paste(editor: Editor, pasted: string): Editor {
 }
 
 /** Removes control characters, and the private-use characters that mark pastes. */
-function harmless(text: string): string {
+function cleanInput(text: string): string {
   return text
     .replace(/\r\n?/g, '\n')
     .replaceAll('\t', '  ')
-    .replace(marks, '')
+    .replace(pasteMarkPattern, '')
     .replace(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/g, '')
 }
 
 /** Returns the whole text, with all pastes. */
 export function contentOf({ text, pastes }: Editor): string {
-  return text.replace(marks, mark => pastes[mark] ?? '')
+  return text.replace(pasteMarkPattern, mark => pastes[mark] ?? '')
 }
 
 /** Returns the label of a paste; undefined for other characters. */
@@ -80,15 +80,15 @@ function lineStart(text: string, index: number): number {
   return index === 0 ? 0 : text.lastIndexOf('\n', index - 1) + 1
 }
 
-type Target = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
+type CursorTarget = 'left' | 'right' | 'wordLeft' | 'wordRight' | 'home' | 'end'
 
 /** Returns the index of a target. */
-function indexOf({ text, cursor }: Editor, target: Target): number {
+function indexOf({ text, cursor }: Editor, target: CursorTarget): number {
   switch (target) {
     case 'left':
-      return before(text, cursor)
+      return characterBefore(text, cursor)
     case 'right':
-      return after(text, cursor)
+      return characterAfter(text, cursor)
     case 'wordLeft':
       return cursor - (wordBefore.exec(text.slice(0, cursor))?.[0].length ?? 0)
     case 'wordRight':
@@ -103,32 +103,32 @@ function indexOf({ text, cursor }: Editor, target: Target): number {
 }
 
 /** Moves the cursor. */
-export function move(editor: Editor, target: Target): Editor {
+export function move(editor: Editor, target: CursorTarget): Editor {
   return { ...editor, cursor: indexOf(editor, target) }
 }
 
 /** Deletes the text between the cursor and a target. */
-export function remove(editor: Editor, target: Target): Editor {
+export function remove(editor: Editor, target: CursorTarget): Editor {
   const { text, cursor } = editor
   const index = indexOf(editor, target)
   const [from, to] = index < cursor ? [index, cursor] : [cursor, index]
-  const gone = text.slice(from, to)
+  const deleted = text.slice(from, to)
   const isWord = target !== 'left' && target !== 'right'
   return {
     ...editor,
     text: text.slice(0, from) + text.slice(to),
     cursor: from,
-    cutOut: isWord && gone !== '' ? gone : editor.cutOut,
+    lastDeleted: isWord && deleted !== '' ? deleted : editor.lastDeleted,
   }
 }
 
 /** Inserts the text that was deleted last. */
 export function yank(editor: Editor): Editor {
-  const { text, cursor, cutOut } = editor
+  const { text, cursor, lastDeleted } = editor
   return {
     ...editor,
-    text: text.slice(0, cursor) + cutOut + text.slice(cursor),
-    cursor: cursor + cutOut.length,
+    text: text.slice(0, cursor) + lastDeleted + text.slice(cursor),
+    cursor: cursor + lastDeleted.length,
   }
 }
 
@@ -140,16 +140,19 @@ export function moveLine(editor: Editor, by: -1 | 1): Editor | undefined {
   if (by < 0) {
     if (start === 0) return undefined
     const above = lineStart(text, start - 1)
-    return { ...editor, cursor: whole(text, Math.min(above + column, start - 1)) }
+    return { ...editor, cursor: characterStart(text, Math.min(above + column, start - 1)) }
   }
   const end = text.indexOf('\n', cursor)
   if (end < 0) return undefined
   const next = text.indexOf('\n', end + 1)
-  return { ...editor, cursor: whole(text, Math.min(end + 1 + column, next < 0 ? text.length : next)) }
+  return {
+    ...editor,
+    cursor: characterStart(text, Math.min(end + 1 + column, next < 0 ? text.length : next)),
+  }
 }
 
 /** Returns the start of the character at an index. */
-function whole(text: string, index: number): number {
-  const start = before(text, index)
-  return index === 0 || after(text, start) === index ? index : start
+function characterStart(text: string, index: number): number {
+  const start = characterBefore(text, index)
+  return index === 0 || characterAfter(text, start) === index ? index : start
 }

@@ -1,15 +1,15 @@
-import { displayWidth, singleCells } from '../../cli/terminal/terminal-text.ts'
+import { displayWidth, singleCellText } from '../../cli/terminal/terminal-text.ts'
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 
 /** Splits a text into user-perceived characters. @see Unicode UAX 29 */
 export function graphemes(text: string): string[] {
-  if (singleCells.test(text)) return text.split('')
+  if (singleCellText.test(text)) return text.split('')
   return [...segmenter.segment(text)].map(({ segment }) => segment)
 }
 
 /** Returns the index at which the character before an index begins. */
-export function before(text: string, index: number): number {
+export function characterBefore(text: string, index: number): number {
   if (index <= 0) return 0
   // A character can be long, but it does not cross a line break.
   const from = index < 2 ? 0 : text.lastIndexOf('\n', index - 2) + 1
@@ -18,7 +18,7 @@ export function before(text: string, index: number): number {
 }
 
 /** Returns the index at which the character at an index ends. */
-export function after(text: string, index: number): number {
+export function characterAfter(text: string, index: number): number {
   if (index >= text.length) return text.length
   const end = text.indexOf('\n', index + 1)
   const [first = ''] = graphemes(text.slice(index, end < 0 ? undefined : end + 1))
@@ -26,8 +26,8 @@ export function after(text: string, index: number): number {
 }
 
 /** Returns the longest prefix of whole characters that fits a width, but at least one character. */
-export function fitting(text: string, width: number): string {
-  if (singleCells.test(text)) return text.slice(0, Math.max(1, width))
+export function fittingPrefix(text: string, width: number): string {
+  if (singleCellText.test(text)) return text.slice(0, Math.max(1, width))
   let prefix = ''
   let used = 0
   for (const { segment } of segmenter.segment(text)) {

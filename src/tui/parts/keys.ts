@@ -3,9 +3,9 @@ export type Key =
   | { readonly type: 'typed'; readonly text: string }
   | { readonly type: 'pasted'; readonly text: string }
   | { readonly type: 'number'; readonly number: number }
-  | { readonly type: Plain }
+  | { readonly type: PlainKey }
 
-type Plain =
+type PlainKey =
   | 'enter'
   | 'newline'
   | 'tab'
@@ -50,7 +50,7 @@ const pasteEnd = '\x1b[201~'
 /** A longer paste ends without its end mark. */
 const PASTE_CHARS_MAX = 4_000_000
 
-const controls: Readonly<Record<string, Plain>> = {
+const keyOfControlCharacter: Readonly<Record<string, PlainKey>> = {
   '\r': 'enter',
   '\n': 'newline',
   '\t': 'tab',
@@ -73,7 +73,7 @@ const controls: Readonly<Record<string, Plain>> = {
 }
 
 /** Keys by the characters after `ESC`. @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
-const escaped: Readonly<Record<string, Plain>> = {
+const keyOfEscapeSequence: Readonly<Record<string, PlainKey>> = {
   '[A': 'up',
   '[B': 'down',
   '[C': 'right',
@@ -163,10 +163,10 @@ function keyOf(text: string): Key | undefined {
   if (text.startsWith('\x1b')) {
     const rest = text.slice(1)
     if (/^[1-9]$/.test(rest)) return { type: 'number', number: Number(rest) }
-    const type = escaped[rest]
+    const type = keyOfEscapeSequence[rest]
     return type && { type }
   }
-  const type = controls[text]
+  const type = keyOfControlCharacter[text]
   if (type) return { type }
   return text >= ' ' ? { type: 'typed', text } : undefined
 }

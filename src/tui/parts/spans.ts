@@ -1,5 +1,5 @@
 import { displayWidth, truncate } from '../../cli/terminal/terminal-text.ts'
-import { fitting, graphemes } from './graphemes.ts'
+import { fittingPrefix, graphemes } from './graphemes.ts'
 
 /** Meaning of a piece of text; `paintFor` gives it a style. */
 export type Tone =
@@ -65,8 +65,8 @@ const unspaced =
  */
 export function wrap(spans: Line, width: number, { first = [], rest = [] }: Indents = {}): Line[] {
   const room = Math.max(1, width - Math.max(lineWidth(first), lineWidth(rest)))
-  const lines = bodies(spans.flatMap(atomsOf), room)
-  return lines.map((line, at) => [...(at === 0 ? first : rest), ...joined(line)])
+  const lines = breakLines(spans.flatMap(atomsOf), room)
+  return lines.map((line, at) => [...(at === 0 ? first : rest), ...joinSpans(line)])
 }
 
 /** Returns the width of the widest word, which {@link wrap} breaks if a line is narrower. */
@@ -100,7 +100,7 @@ function atomsOf({ text, tones }: StyledSpan): Atom[] {
   })
 }
 
-function bodies(atoms: readonly Atom[], room: number): StyledSpan[][] {
+function breakLines(atoms: readonly Atom[], room: number): StyledSpan[][] {
   const lines: StyledSpan[][] = []
   let line: StyledSpan[] = []
   let used = 0
@@ -124,7 +124,7 @@ function bodies(atoms: readonly Atom[], room: number): StyledSpan[][] {
       let { text } = atom
       let { width } = atom
       while (used + width > room) {
-        const head = fitting(text, room - used)
+        const head = fittingPrefix(text, room - used)
         if (used > 0 && used + displayWidth(head) > room) {
           end()
           continue
@@ -144,16 +144,16 @@ function bodies(atoms: readonly Atom[], room: number): StyledSpan[][] {
 }
 
 /** Words that are not separated, and the space before them. */
-interface Run {
+interface WordRun {
   readonly kind: 'words' | 'break'
   readonly blank: Atom | undefined
   readonly atoms: Atom[]
   width: number
 }
 
-function runsOf(atoms: readonly Atom[]): Run[] {
-  const runs: Run[] = []
-  let open: Run | undefined
+function runsOf(atoms: readonly Atom[]): WordRun[] {
+  const runs: WordRun[] = []
+  let open: WordRun | undefined
   let blank: Atom | undefined
   for (const atom of atoms) {
     if (atom.kind === 'blank') {
@@ -177,7 +177,7 @@ function runsOf(atoms: readonly Atom[]): Run[] {
 }
 
 /** Joins neighbors with the same tones. */
-function joined(line: readonly StyledSpan[]): StyledSpan[] {
+function joinSpans(line: readonly StyledSpan[]): StyledSpan[] {
   const spans: StyledSpan[] = []
   for (const next of line) {
     const last = spans.at(-1)
@@ -201,7 +201,7 @@ export function wrapExact(line: Line, width: number, indent: Line = []): Line[] 
         used = 0
       }
       const wide = displayWidth(left)
-      const head = wide <= room - used ? left : fitting(left, room - used)
+      const head = wide <= room - used ? left : fittingPrefix(left, room - used)
       if (used > 0 && used + displayWidth(head) > room) {
         used = room
         continue
@@ -226,7 +226,7 @@ export function cutLine(line: Line, width: number): Line {
       left -= wide
       continue
     }
-    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : truncate(text, left), tones })
+    kept.push({ text: wide === left ? `${fittingPrefix(text, left - 1)}…` : truncate(text, left), tones })
     break
   }
   return kept

@@ -66,7 +66,7 @@ export class TerminalSession {
   /** Shows an app below what is on the screen, or draws a change of it, at once. Does nothing after {@link close}. */
   draw(node: ReactNode): void {
     if (this.#isClosed) return
-    this.atOnce(() => {
+    this.writeTogether(() => {
       const { stdin, stdout } = this.terminal
       const options = { exitOnCtrlC: false, patchConsole: false, maxFps: 0 }
       if (this.#app) this.#app.rerender(node)
@@ -75,7 +75,7 @@ export class TerminalSession {
   }
 
   /** Runs work whose output the terminal gets in one piece, so it never shows a part of a frame. */
-  atOnce(work: () => void): void {
+  writeTogether(work: () => void): void {
     const { stdout } = this.terminal
     stdout.cork()
     try {

@@ -31,8 +31,8 @@ export interface FieldLayout {
 /** Lays out a field around its cursor. */
 export function layoutField(editor: Editor, options: FieldOptions): FieldLayout {
   const { columns, isFramed, title, placeholder, linesMax } = options
-  const named = `${title}: `
-  const mark = isFramed ? '' : title !== '' && displayWidth(named) < columns / 2 ? named : '> '
+  const titlePrefix = `${title}: `
+  const mark = isFramed ? '' : title !== '' && displayWidth(titlePrefix) < columns / 2 ? titlePrefix : '> '
   const width = Math.max(1, columns - (isFramed ? 4 : mark.length))
   const { lines, x, y } = layoutEditor(editor, width)
   const top = Math.max(0, Math.min(y - linesMax + 1, lines.length - linesMax))

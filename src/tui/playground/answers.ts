@@ -1,11 +1,11 @@
-import type { Found } from './port.ts'
+import type { SearchResults } from './port.ts'
 import type { PlaygroundAnswer, PlaygroundFailure, PlaygroundState, PlaygroundStep } from './types.ts'
 
 const RETRY_FIRST_MS = 500
 const RETRY_MAX_MS = 10_000
 
 /** Applies the results of a search; those of an earlier request are dropped. */
-export function answered(state: PlaygroundState, serial: number, found: Found): PlaygroundStep {
+export function applyResults(state: PlaygroundState, serial: number, found: SearchResults): PlaygroundStep {
   const { pending, serial: newest, answer: before, at, isOpen } = state
   if (!pending || serial !== newest) return [state, []]
   const { request } = pending
@@ -13,7 +13,7 @@ export function answered(state: PlaygroundState, serial: number, found: Found): 
     ...found,
     serial,
     request,
-    moves: movesOf(found, before, request.body.text),
+    moves: rankChanges(found, before, request.body.text),
   }
   const chosen = before?.passages[at]?.id
   const stays = isOpen ? found.passages.findIndex(({ id }) => id === chosen) : -1
@@ -21,8 +21,8 @@ export function answered(state: PlaygroundState, serial: number, found: Found): 
   return [{ ...state, answer, pending: undefined, failure: undefined, tries: 0, ...place }, []]
 }
 
-function movesOf(
-  { passages }: Found,
+function rankChanges(
+  { passages }: SearchResults,
   before: PlaygroundAnswer | undefined,
   text: string | undefined,
 ): PlaygroundAnswer['moves'] {
@@ -37,7 +37,7 @@ function movesOf(
 }
 
 /** Shows an error, or retries while the runtime is unreachable. */
-export function failedAnswerState(
+export function applyFailure(
   state: PlaygroundState,
   serial: number,
   failure: PlaygroundFailure,

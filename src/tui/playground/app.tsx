@@ -6,7 +6,7 @@ import { PaintContext, Rows } from '../parts/rows.tsx'
 import { cutLine, type Line } from '../parts/spans.ts'
 import { TextField } from '../parts/text-field.tsx'
 import { useKeys } from '../parts/use-keys.ts'
-import { layoutOf, SIDE_COLUMNS } from './layout.ts'
+import { layoutPlayground, SIDE_COLUMNS } from './layout.ts'
 import { resultLines } from './results.ts'
 import type { PlaygroundState } from './types.ts'
 
@@ -29,7 +29,7 @@ export function PlaygroundApp({ state, paint, clock, onKey }: AppProps) {
 
 /** The question, the results with the settings beside them, and the equivalent command. */
 export function PlaygroundScreen({ state }: { state: PlaygroundState }) {
-  const layout = layoutOf(state)
+  const layout = layoutPlayground(state)
   const { columns, rows } = state.size
   const { header, field, above, below, room, width, side, cursor } = layout
   const { setCursorPosition } = useCursor()

@@ -3,8 +3,8 @@ import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matche
 import {
   coverageBar,
   excerptWithSection,
-  formatMeasures,
-  isOfMarkdown,
+  formatScores,
+  isMarkdownDocument,
   passageLocation,
   passageTitle,
 } from '../../cli/passages/print-passages.ts'
@@ -14,10 +14,10 @@ import { cutLine, type Line, lineWidth, type StyledSpan, span, type Tone, wrap }
 import type { PlaygroundAnswer } from './types.ts'
 
 /** Longer lines are hard to read. */
-const TEXT_MAX = 100
-const TEXT_MIN = 8
+const TEXT_CELLS_MAX = 100
+const TEXT_CELLS_MIN = 8
 const EXCERPT_LINES = 2
-const INDENT = 5
+const INDENT_CELLS = 5
 
 export interface CardLook {
   readonly width: number
@@ -31,8 +31,8 @@ export interface CardLook {
 export function cardLines(answer: PlaygroundAnswer, place: number, look: CardLook): readonly Line[] {
   const passage = answer.passages[place]!
   const { width } = look
-  const blanks = span(' '.repeat(INDENT))
-  const { section, lines } = textOf(passage, answer.request.body.text ?? '', look)
+  const blanks = span(' '.repeat(INDENT_CELLS))
+  const { section, lines } = passageText(passage, answer.request.body.text ?? '', look)
   const source = passageLocation(passage)
   return [
     headLine(answer, place, section, look),
@@ -45,7 +45,7 @@ export function cardLines(answer: PlaygroundAnswer, place: number, look: CardLoo
 /** Returns the number of lines of {@link cardLines}. */
 export function cardHeight({ passages, request }: PlaygroundAnswer, place: number, look: CardLook): number {
   const passage = passages[place]!
-  const { lines } = textOf(passage, request.body.text ?? '', look)
+  const { lines } = passageText(passage, request.body.text ?? '', look)
   return lines.length + (passageLocation(passage) === '' ? 2 : 3)
 }
 
@@ -60,9 +60,9 @@ function headLine(
   const right = scoreLine(answer, place, look.hasNumbers)
   const left: Line = [
     span(look.isChosen ? '›' : ' ', 'accent'),
-    span(`${String(place + 1).padStart(INDENT - 2)} `, 'dim'),
+    span(`${String(place + 1).padStart(INDENT_CELLS - 2)} `, 'dim'),
   ]
-  const room = Math.max(1, look.width - INDENT - lineWidth(right) - 2)
+  const room = Math.max(1, look.width - INDENT_CELLS - lineWidth(right) - 2)
   const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(look))], room)
   const gap = span(pad('', room - lineWidth(title) + 2))
   return cutLine([...left, ...title, gap, ...right], look.width)
@@ -79,40 +79,40 @@ function scoreLine({ passages, moves }: PlaygroundAnswer, place: number, hasNumb
   const [filled, empty] = passage.coverage === undefined ? ['', ''] : coverageBar(passage.coverage)
   return [
     span(moved, 'dim'),
-    ...(hasNumbers ? [span(`${formatMeasures(passage)} `)] : []),
+    ...(hasNumbers ? [span(`${formatScores(passage)} `)] : []),
     span(filled, 'good'),
     span(empty, 'dim'),
   ]
 }
 
-interface Said {
+interface PassageText {
   readonly section?: string
   readonly lines: readonly Line[]
 }
 
 /** Last text of each passage, because the same passage is drawn many times. */
-const known = new WeakMap<Passage, { readonly key: string; readonly said: Said }>()
+const textCache = new WeakMap<Passage, { readonly key: string; readonly said: PassageText }>()
 
-function textOf(passage: Passage, question: string, { width, isOpen }: CardLook): Said {
-  const room = Math.max(TEXT_MIN, Math.min(TEXT_MAX, width - INDENT - 1))
+function passageText(passage: Passage, question: string, { width, isOpen }: CardLook): PassageText {
+  const room = Math.max(TEXT_CELLS_MIN, Math.min(TEXT_CELLS_MAX, width - INDENT_CELLS - 1))
   const key = `${room} ${isOpen} ${question}`
-  const before = known.get(passage)
+  const before = textCache.get(passage)
   if (before?.key === key) return before.said
-  const fresh = isOpen ? wholeOf(passage, question, room) : beginningOf(passage, question, room)
-  known.set(passage, { key, said: fresh })
+  const fresh = isOpen ? renderWhole(passage, question, room) : renderExcerpt(passage, question, room)
+  textCache.set(passage, { key, said: fresh })
   return fresh
 }
 
-function beginningOf(passage: Passage, question: string, width: number): Said {
+function renderExcerpt(passage: Passage, question: string, width: number): PassageText {
   const { lines, section } = excerptWithSection(passage, stemsOf(question), { width, lines: EXCERPT_LINES })
   return { section, lines: lines.map(({ text, marks }) => markedSpans(text, marks)) }
 }
 
-function wholeOf(passage: Passage, question: string, width: number): Said {
+function renderWhole(passage: Passage, question: string, width: number): PassageText {
   const stems = stemsOf(question)
   const { section } = excerptWithSection(passage, stems, { width, lines: EXCERPT_LINES })
   const text = plain(passage.text).trim()
-  const lines = isOfMarkdown(passage)
+  const lines = isMarkdownDocument(passage)
     ? renderText(text, width)
     : wrap([span(text.replace(/\n\s*\n/g, '\n\n'))], width)
   const marked = ({ text, tones }: StyledSpan) => markedSpans(text, matchesIn(text, stems), tones)

@@ -18,14 +18,14 @@ export interface Equivalent {
 /** Returns commands and programs with the same results. */
 export function equivalents(state: PlaygroundState, request: PlaygroundSearch): readonly Equivalent[] {
   return [
-    { letter: 'w', what: 'wb', text: wbLine(state, request) },
+    { letter: 'w', what: 'wb', text: equivalentCommand(state, request) },
     { letter: 'c', what: 'curl', text: curlLines(state, request) },
     { letter: 't', what: 'TypeScript', text: fetchLines(state, request) },
   ]
 }
 
 /** Returns the `wb` command with the same results. */
-export function wbLine(
+export function equivalentCommand(
   { about, bases, settings, hasNumbers }: PlaygroundState,
   { base, body }: PlaygroundSearch,
 ): string {
@@ -45,15 +45,15 @@ export function wbLine(
   const words = question.startsWith('-')
     ? [...named, ...flags, '--', question]
     : [...named, question, ...flags]
-  return words.map(quoted).join(' ')
+  return words.map(quoteForShell).join(' ')
 }
 
 /** Quotes a word for a shell, with single quotes if double quotes would be expanded. */
-function quoted(word: string): string {
-  return /["\\$`!]/.test(word) ? single(word) : shellWord(word)
+function quoteForShell(word: string): string {
+  return /["\\$`!]/.test(word) ? singleQuote(word) : shellWord(word)
 }
 
-function single(text: string): string {
+function singleQuote(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
@@ -67,7 +67,7 @@ function curlLines(state: PlaygroundState, request: PlaygroundSearch): string {
     `curl -s ${shellWord(urlOf(state, request))}`,
     ...(state.about.hasCredential ? ['  -H "authorization: Bearer $WB_API_KEY"'] : []),
     `  -H 'content-type: application/json'`,
-    `  -d ${single(plainJson(request.body))}`,
+    `  -d ${singleQuote(plainJson(request.body))}`,
   ]
   return lines.join(' \\\n')
 }

@@ -1,7 +1,7 @@
 import { pad } from '../../cli/terminal/terminal-text.ts'
 import type { Key } from '../parts/keys.ts'
 import { type Line, span, wrap } from '../parts/spans.ts'
-import { type Layout, layoutOf } from './layout.ts'
+import { layoutPlayground, type PlaygroundLayout } from './layout.ts'
 import { settings } from './settings.ts'
 import type { PlaygroundPanel, PlaygroundState, PlaygroundStep } from './types.ts'
 
@@ -15,7 +15,7 @@ const keys: readonly (readonly [key: string, does: string])[] = [
 ]
 
 /** Returns the lines of the help. */
-export function helpLines({ width }: Pick<Layout, 'width'>): Line[] {
+export function helpLines({ width }: Pick<PlaygroundLayout, 'width'>): Line[] {
   const rowsOf = (all: readonly (readonly [string, string])[], wide: number) =>
     all.flatMap(([key, does]) =>
       wrap([span(does)], width - 1, {
@@ -44,7 +44,7 @@ export function pressHelpKey(
 ): PlaygroundStep {
   const by = scrolls[key.type]
   if (by === undefined) return [{ ...state, panel: undefined }, []]
-  const layout = layoutOf(state)
+  const layout = layoutPlayground(state)
   const top = Math.max(0, Math.min(helpLines(layout).length - layout.room, panel.top + by))
   return [{ ...state, panel: { ...panel, top } }, []]
 }

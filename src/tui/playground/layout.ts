@@ -1,30 +1,30 @@
-import { counted } from '../../cli/terminal/output.ts'
+import { formatCounted } from '../../cli/terminal/output.ts'
 import { displayWidth, pad, truncate } from '../../cli/terminal/terminal-text.ts'
 import type { Editor } from '../parts/editor.ts'
 import { cutLine, type Line, lineWidth, type StyledSpan, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'
 import { type FieldLayout, layoutField } from '../parts/text-field.tsx'
-import { wbLine } from './equivalents.ts'
+import { equivalentCommand } from './equivalents.ts'
 import { requestOf } from './request.ts'
 import { settings } from './settings.ts'
 import type { PlaygroundPanel, PlaygroundState } from './types.ts'
 
 /** On wider screens the settings are beside the passages, else above them. */
-const SIDE_COLUMN_FROM = 90
+const SIDE_LAYOUT_COLUMNS_MIN = 90
 export const SIDE_COLUMNS = 27
 /** Lower screens do not show the equivalent command. */
 const COMMAND_ROWS_MIN = 12
 /** Smaller screens have no frame around the field. */
 const FRAMED_ROWS_MIN = 14
 const FRAMED_COLUMNS_MIN = 24
-const FIELD_LINES = 3
-const NOTICE_LINES = 2
-const SETTINGS_LINES = 3
+const FIELD_LINES_MAX = 3
+const NOTICE_LINES_MAX = 2
+const SETTINGS_LINES_MAX = 3
 /** Searches that take less time show no spinner. */
 const SPINNER_AFTER_MS = 150
 
 /** The parts of the screen around the results, and the space that is left for these. */
-export interface Layout {
+export interface PlaygroundLayout {
   readonly header: Line
   readonly field: FieldLayout
   /** Settings and errors. */
@@ -40,12 +40,12 @@ export interface Layout {
   readonly cursor: { readonly x: number; readonly y: number } | undefined
 }
 
-export function layoutOf(state: PlaygroundState): Layout {
+export function layoutPlayground(state: PlaygroundState): PlaygroundLayout {
   const { columns, rows } = state.size
-  const field = fieldOf(state)
-  const isWide = columns >= SIDE_COLUMN_FROM
+  const field = layoutInput(state)
+  const isWide = columns >= SIDE_LAYOUT_COLUMNS_MIN
   const fit = (lines: readonly Line[]) => lines.map(line => cutLine(line, columns))
-  const above = fit([...(isWide ? [] : settingsShort(state)), statusLine(state)])
+  const above = fit([...(isWide ? [] : settingsAbove(state)), statusLine(state)])
   const below = fit([...(rows < COMMAND_ROWS_MIN ? [] : commandLines(state)), ...footer(state)])
   const hasSide = isWide && showsPassages(state.panel)
   const y = field.cursor.y + 1
@@ -74,26 +74,26 @@ export function showsPassages(panel: PlaygroundPanel | undefined): boolean {
 
 function headLine(state: PlaygroundState): Line {
   const { base, about, size } = state
-  const right = resultShown(state)
+  const right = describeResult(state)
   const left: Line = [span(`  ${base?.name ?? 'playground'}`, 'strong'), span(`  ${about.workspace}`, 'dim')]
   const room = size.columns - displayWidth(right) - 2
   const shown = cutLine(left, Math.max(1, room - 1))
   return [...shown, span(pad('', room - lineWidth(shown))), span(right, 'dim')]
 }
 
-function resultShown({ pending, answer, nowMs, tries }: PlaygroundState): string {
+function describeResult({ pending, answer, nowMs, tries }: PlaygroundState): string {
   const waitedMs = pending ? nowMs - pending.sinceMs : 0
   if (pending && tries === 0 && waitedMs > SPINNER_AFTER_MS) {
     const seconds = Math.floor(waitedMs / 1_000)
     return `${spinnerAt(nowMs)} searching${seconds > 0 ? ` ${seconds} s` : ''}`
   }
-  return answer ? `${counted(answer.passages.length, 'hit')} · ${answer.tookMs} ms` : ''
+  return answer ? `${formatCounted(answer.passages.length, 'hit')} · ${answer.tookMs} ms` : ''
 }
 
 /** The field for the question, or for what a panel asks. */
-function fieldOf({ panel, question, base, size, settings }: PlaygroundState): FieldLayout {
+function layoutInput({ panel, question, base, size, settings }: PlaygroundState): FieldLayout {
   const isFramed = size.columns >= FRAMED_COLUMNS_MIN && size.rows >= FRAMED_ROWS_MIN
-  const look = { columns: size.columns, isFramed, linesMax: FIELD_LINES }
+  const look = { columns: size.columns, isFramed, linesMax: FIELD_LINES_MAX }
   const field = (editor: Editor, title: string, placeholder: string) =>
     layoutField(editor, { ...look, title, placeholder })
   switch (panel?.kind) {
@@ -121,18 +121,18 @@ function statusLine({ failure, tries, panel, nowMs }: PlaygroundState): Line {
 }
 
 /** The settings above the passages, on a narrow screen. */
-function settingsShort(state: PlaygroundState): Line[] {
+function settingsAbove(state: PlaygroundState): Line[] {
   const { isSetting, size } = state
   const items = settings.flatMap(({ letter, name, value }): Line[] => {
     if (!value) return []
     const label = `${name} ${truncate(value(state), Math.max(4, Math.floor(size.columns / 2)))}`
     return [isSetting ? [span(letter, 'accent', 'strong'), span(` ${label}`)] : [span(label, 'dim')]]
   })
-  return packed(items, size.columns).slice(0, isSetting ? SETTINGS_LINES : 1)
+  return packItems(items, size.columns).slice(0, isSetting ? SETTINGS_LINES_MAX : 1)
 }
 
 /** Packs items into lines, without breaking an item. */
-function packed(items: readonly Line[], columns: number): Line[] {
+function packItems(items: readonly Line[], columns: number): Line[] {
   const lines: StyledSpan[][] = []
   let used = columns
   for (const item of items) {
@@ -169,7 +169,7 @@ function sideLines(state: PlaygroundState): Line[] {
 /** The shell command with the same results. */
 function commandLines(state: PlaygroundState): Line[] {
   const request = requestOf(state)
-  return [[], request ? [span(`  ${wbLine(state, request)}`, 'dim')] : []]
+  return [[], request ? [span(`  ${equivalentCommand(state, request)}`, 'dim')] : []]
 }
 
 function footer(state: PlaygroundState): Line[] {
@@ -177,13 +177,13 @@ function footer(state: PlaygroundState): Line[] {
   if (notice !== '')
     return wrap([span(notice)], size.columns - 1, { first: [span('  ')], rest: [span('  ')] }).slice(
       0,
-      NOTICE_LINES,
+      NOTICE_LINES_MAX,
     )
-  const items = keysOf(state).map(([key, does]): Line => [span(key), span(` ${does}`, 'dim')])
-  return packed(items, size.columns).slice(0, state.isSetting ? NOTICE_LINES : 1)
+  const items = keyHints(state).map(([key, does]): Line => [span(key), span(` ${does}`, 'dim')])
+  return packItems(items, size.columns).slice(0, state.isSetting ? NOTICE_LINES_MAX : 1)
 }
 
-function keysOf({
+function keyHints({
   panel,
   isSetting,
   isOpen,

@@ -7,11 +7,11 @@ const PASTE_CHARS_MAX = 10_000
 
 /** Applies a key to a field of one line; undefined if the key does not edit text. */
 export function applyKeyInLine(editor: Editor, key: Key): Editor | undefined {
-  if (key.type === 'pasted') return insert(editor, oneLine(key.text.slice(0, PASTE_CHARS_MAX)))
+  if (key.type === 'pasted') return insert(editor, joinLines(key.text.slice(0, PASTE_CHARS_MAX)))
   return applyKey(editor, key)
 }
 
 /** Replaces white space by single spaces. */
-export function oneLine(text: string): string {
+export function joinLines(text: string): string {
   return text.replace(/\s+/g, ' ')
 }

@@ -1,17 +1,17 @@
 import { UsageError } from '../../cli/errors.ts'
-import { parseCondition } from '../../cli/passages/condition.ts'
+import { parseCondition } from '../../cli/passages/parse-condition.ts'
 import { contentOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import { equivalents } from './equivalents.ts'
 import { applyKeyInLine } from './line-editor.ts'
-import type { Base } from './port.ts'
+import type { PlaygroundBase } from './port.ts'
 import { defaultMode, requestOf, searchNow } from './request.ts'
 import type { PlaygroundPanel, PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
 /** More passages are too many to look at. */
-const LIMIT_MAX = 100
+const PASSAGES_MAX = 100
 
-type Of<K extends PlaygroundPanel['kind']> = Extract<PlaygroundPanel, { kind: K }>
+type PanelOfKind<K extends PlaygroundPanel['kind']> = Extract<PlaygroundPanel, { kind: K }>
 
 /** Opens the list of knowledge bases. */
 export function openBases(state: PlaygroundState): PlaygroundStep {
@@ -23,10 +23,13 @@ export function openBases(state: PlaygroundState): PlaygroundStep {
 }
 
 /** Returns the knowledge bases whose names contain the typed text; names that start with it come first. */
-export function matchingBases({ bases }: PlaygroundState, { editor }: Of<'bases'>): readonly Base[] {
+export function matchingBases(
+  { bases }: PlaygroundState,
+  { editor }: PanelOfKind<'bases'>,
+): readonly PlaygroundBase[] {
   const typed = contentOf(editor).trim().toLowerCase()
   const holding = bases.filter(({ name }) => name.toLowerCase().includes(typed))
-  const begins = ({ name }: Base) => name.toLowerCase().startsWith(typed)
+  const begins = ({ name }: PlaygroundBase) => name.toLowerCase().startsWith(typed)
   return [...holding.filter(begins), ...holding.filter(base => !begins(base))]
 }
 
@@ -50,7 +53,7 @@ export function pressPlaygroundPanelKey(
   }
 }
 
-function pressBasesKey(state: PlaygroundState, panel: Of<'bases'>, key: Key): PlaygroundStep {
+function pressBasesKey(state: PlaygroundState, panel: PanelOfKind<'bases'>, key: Key): PlaygroundStep {
   const all = matchingBases(state, panel)
   const at = Math.min(panel.at, all.length - 1)
   if (key.type === 'up' || key.type === 'down') {
@@ -67,17 +70,21 @@ function pressBasesKey(state: PlaygroundState, panel: Of<'bases'>, key: Key): Pl
 }
 
 /** Searches another knowledge base for the same question. */
-function switchBase(state: PlaygroundState, base: Base): PlaygroundStep {
+function switchBase(state: PlaygroundState, base: PlaygroundBase): PlaygroundStep {
   if (base.id === state.base?.id) return [state, []]
   const settings: PlaygroundSettings = { ...state.settings, mode: defaultMode(base) }
   const fresh = { answer: undefined, failure: undefined, at: 0, isOpen: false, top: 0, isSetting: false }
   return searchNow({ ...state, base, settings, ...fresh }, 0)
 }
 
-function pressFieldKey(state: PlaygroundState, panel: Of<'filter' | 'limit'>, key: Key): PlaygroundStep {
+function pressFieldKey(
+  state: PlaygroundState,
+  panel: PanelOfKind<'filter' | 'limit'>,
+  key: Key,
+): PlaygroundStep {
   if (key.type === 'enter') {
-    const said = contentOf(panel.editor).trim()
-    const change = panel.kind === 'filter' ? parseFilter(said) : parseLimit(said, state.settings.limit)
+    const text = contentOf(panel.editor).trim()
+    const change = panel.kind === 'filter' ? parseFilter(text) : parseLimit(text, state.settings.limit)
     if (typeof change === 'string') return [{ ...state, panel: { ...panel, problem: change } }, []]
     return searchNow({ ...state, panel: undefined, settings: { ...state.settings, ...change } }, 0)
   }
@@ -100,12 +107,12 @@ function parseFilter(text: string): Pick<PlaygroundSettings, 'filter'> | string 
 
 function parseLimit(text: string, before: number): Pick<PlaygroundSettings, 'limit'> | string {
   const limit = text === '' ? before : Number(text)
-  return Number.isInteger(limit) && limit >= 1 && limit <= LIMIT_MAX
+  return Number.isInteger(limit) && limit >= 1 && limit <= PASSAGES_MAX
     ? { limit }
-    : `a number from 1 to ${LIMIT_MAX}`
+    : `a number from 1 to ${PASSAGES_MAX}`
 }
 
-function pressCopyKey(state: PlaygroundState, panel: Of<'copy'>, key: Key): PlaygroundStep {
+function pressCopyKey(state: PlaygroundState, panel: PanelOfKind<'copy'>, key: Key): PlaygroundStep {
   const request = requestOf(state)
   const all = request ? equivalents(state, request) : []
   if (key.type === 'up' || key.type === 'down') {

@@ -1,13 +1,13 @@
 import type { Clock } from '../../base/clock.ts'
 import { knowledgeBaseKind, pickResource } from '../../cli/find/resolve.ts'
-import { documentOf, type Passage, search, withDocuments } from '../../cli/passages/find-passages.ts'
+import { fetchDocument, type Passage, search, withDocuments } from '../../cli/passages/find-passages.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { type Client, collect } from '../../client/client.ts'
 import type { Document } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb, type SearchRequest } from '../../contract/knowledge.ts'
 
 /** A knowledge base to search; its texts contain no control characters. */
-export interface Base {
+export interface PlaygroundBase {
   readonly id: string
   readonly name: string
   readonly description: string
@@ -19,12 +19,12 @@ export interface Base {
 
 /** A knowledge base, and the body of a search request. */
 export interface PlaygroundSearch {
-  readonly base: Base
+  readonly base: PlaygroundBase
   readonly body: Omit<SearchRequest, 'includeEmbeddings' | 'includeCoverage'>
 }
 
 /** Results of a search. */
-export interface Found {
+export interface SearchResults {
   readonly passages: readonly Passage[]
   /** Duration of the search, without the requests for document names. */
   readonly tookMs: number
@@ -33,9 +33,9 @@ export interface Found {
 /** Requests of a playground to a runtime. */
 export interface PlaygroundPort {
   /** @throws WbError, Unreachable */
-  knowledgeBases(): Promise<readonly Base[]>
+  knowledgeBases(): Promise<readonly PlaygroundBase[]>
   /** @throws WbError, Unreachable  also if the signal fires */
-  search(request: PlaygroundSearch, signal: AbortSignal): Promise<Found>
+  search(request: PlaygroundSearch, signal: AbortSignal): Promise<SearchResults>
 }
 
 /** Maximum number of cached documents. */
@@ -51,13 +51,16 @@ export class RuntimePort implements PlaygroundPort {
     private readonly clock: Pick<Clock, 'now'>,
   ) {}
 
-  async knowledgeBases(): Promise<readonly Base[]> {
+  async knowledgeBases(): Promise<readonly PlaygroundBase[]> {
     const params = { workspaceId: this.workspaceId }
     const all = await collect(this.client.items(kb.list, { params }))
-    return all.map(baseOf)
+    return all.map(toPlaygroundBase)
   }
 
-  async search({ base, body: { topK, ...body } }: PlaygroundSearch, signal: AbortSignal): Promise<Found> {
+  async search(
+    { base, body: { topK, ...body } }: PlaygroundSearch,
+    signal: AbortSignal,
+  ): Promise<SearchResults> {
     const { client, workspaceId, clock } = this
     const target = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
     const sinceMs = clock.now()
@@ -73,7 +76,7 @@ export class RuntimePort implements PlaygroundPort {
     if (known) return known
     if (this.#documents.size >= DOCUMENTS_MAX) this.#documents.clear()
     const { client, workspaceId } = this
-    const read = documentOf({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
+    const read = fetchDocument({ client, base: { workspaceId } }, knowledgeBaseId, documentId)
     this.#documents.set(documentId, read)
     read.catch(() => this.#documents.delete(documentId))
     return read
@@ -85,16 +88,16 @@ export class RuntimePort implements PlaygroundPort {
  *
  * @throws WbError knowledge_base_not_found  with suggestions
  */
-export async function baseAmong(
-  bases: readonly Base[],
+export async function pickBase(
+  bases: readonly PlaygroundBase[],
   named: string | undefined,
-): Promise<Base | undefined> {
+): Promise<PlaygroundBase | undefined> {
   if (named === undefined && bases.length > 1) return undefined
   const rows = bases.map(row => ({ row, id: row.id, name: row.name }))
   return pickResource(rows, named, knowledgeBaseKind, undefined)
 }
 
-function baseOf(base: KnowledgeBase): Base {
+function toPlaygroundBase(base: KnowledgeBase): PlaygroundBase {
   return {
     id: base.knowledgeBaseId,
     name: plainLine(base.name),

@@ -1,19 +1,19 @@
-import { rankingOf } from '../../cli/passages/request.ts'
+import { rankingOptions } from '../../cli/passages/request.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf } from '../parts/editor.ts'
-import type { Base, PlaygroundSearch } from './port.ts'
+import type { PlaygroundBase, PlaygroundSearch } from './port.ts'
 import type { PlaygroundSettings, PlaygroundState, PlaygroundStep } from './types.ts'
 
 /** Delay of a search after the last key. */
 export const TYPING_DELAY_MS = 120
 
 /** Returns the default mode of a knowledge base. */
-export function defaultMode({ isLexical }: Base): PlaygroundSettings['mode'] {
+export function defaultMode({ isLexical }: PlaygroundBase): PlaygroundSettings['mode'] {
   return isLexical ? 'hybrid' : 'vector'
 }
 
 /** Returns the settings of the ranking, without defaults. */
-export function changedRanking(base: Base, { mode, lexicalWeight, rerank }: PlaygroundSettings) {
+export function changedRanking(base: PlaygroundBase, { mode, lexicalWeight, rerank }: PlaygroundSettings) {
   const weight = mode === 'hybrid' ? lexicalWeight : undefined
   const isDefault = mode === defaultMode(base) && weight === undefined
   return { mode: isDefault ? undefined : mode, lexicalWeight: weight, rerank: rerank || undefined }
@@ -32,7 +32,7 @@ export function requestOf({ base, question, settings }: PlaygroundState): Playgr
       text: text.slice(0, limits.searchTextChars),
       topK: settings.limit,
       filter: settings.filter?.condition,
-      ...rankingOf({ ...ranking, rerank }),
+      ...rankingOptions({ ...ranking, rerank }),
     },
   }
 }

@@ -2,7 +2,7 @@ import { displayWidth, pad } from '../../cli/terminal/terminal-text.ts'
 import { type Line, span, wrap, wrapExact } from '../parts/spans.ts'
 import { equivalents } from './equivalents.ts'
 import { helpLines } from './help.ts'
-import { type Layout, showsPassages } from './layout.ts'
+import { type PlaygroundLayout, showsPassages } from './layout.ts'
 import { matchingBases } from './panel.ts'
 import { passageLines } from './passages.ts'
 import { requestOf } from './request.ts'
@@ -11,29 +11,34 @@ import type { PlaygroundPanel, PlaygroundState } from './types.ts'
 const indent: Line = [span('  ')]
 
 /** Returns the lines of the results, or of the panel in their place. */
-export function resultLines(state: PlaygroundState, layout: Layout): readonly Line[] {
+export function resultLines(state: PlaygroundState, layout: PlaygroundLayout): readonly Line[] {
   const { panel, answer, question } = state
   if (panel && !showsPassages(panel)) return panelLines(state, panel, layout)
   if (answer && answer.passages.length > 0) return passageLines(state, layout)
-  if (answer) return wrap([span(nothingFound(state), 'dim')], layout.width, { first: indent, rest: indent })
+  if (answer)
+    return wrap([span(describeNoResults(state), 'dim')], layout.width, { first: indent, rest: indent })
   return question.text === '' ? introLines(state, layout) : []
 }
 
-function introLines({ base }: PlaygroundState, { width }: Layout): Line[] {
+function introLines({ base }: PlaygroundState, { width }: PlaygroundLayout): Line[] {
   if (!base) return []
   const about = base.description === '' ? [] : [span(base.description), span('\n\n')]
   const intro = [...about, span('Type a question: passages are found while you type.', 'dim')]
   return wrap(intro, width - 1, { first: indent, rest: indent })
 }
 
-function nothingFound({ base, settings: { filter, mode } }: PlaygroundState): string {
+function describeNoResults({ base, settings: { filter, mode } }: PlaygroundState): string {
   const fact = `nothing found in ${base?.name}`
   if (filter) return `${fact}; f in the settings changes the filter`
   if (mode === 'lexical') return `${fact}; h in the settings finds related words too`
   return `${fact}; try other words, or fewer of them`
 }
 
-function panelLines(state: PlaygroundState, panel: PlaygroundPanel, layout: Layout): readonly Line[] {
+function panelLines(
+  state: PlaygroundState,
+  panel: PlaygroundPanel,
+  layout: PlaygroundLayout,
+): readonly Line[] {
   switch (panel.kind) {
     case 'bases':
       return baseLines(state, panel, layout)
@@ -47,7 +52,11 @@ function panelLines(state: PlaygroundState, panel: PlaygroundPanel, layout: Layo
 }
 
 /** Returns a line of a list to choose from. */
-function choice(name: string, about: string, { isChosen, wide }: { isChosen: boolean; wide: number }): Line {
+function choiceLine(
+  name: string,
+  about: string,
+  { isChosen, wide }: { isChosen: boolean; wide: number },
+): Line {
   const tones = isChosen ? (['strong', 'accent'] as const) : []
   return [span(isChosen ? '› ' : '  ', 'accent'), span(pad(name, wide), ...tones), span(`  ${about}`, 'dim')]
 }
@@ -55,7 +64,7 @@ function choice(name: string, about: string, { isChosen, wide }: { isChosen: boo
 function baseLines(
   state: PlaygroundState,
   panel: Extract<PlaygroundPanel, { kind: 'bases' }>,
-  { room }: Layout,
+  { room }: PlaygroundLayout,
 ): Line[] {
   const all = matchingBases(state, panel)
   if (all.length === 0) return [[span('  no knowledge base has such a name', 'dim')]]
@@ -63,17 +72,17 @@ function baseLines(
   const at = Math.min(panel.at, all.length - 1)
   const top = Math.max(0, at - room + 1)
   return all
-    .map(({ name, description }, row) => choice(name, description, { isChosen: row === at, wide }))
+    .map(({ name, description }, row) => choiceLine(name, description, { isChosen: row === at, wide }))
     .slice(top, top + room)
 }
 
-function copyLines(state: PlaygroundState, at: number, { width }: Layout): Line[] {
+function copyLines(state: PlaygroundState, at: number, { width }: PlaygroundLayout): Line[] {
   const request = requestOf(state)
   if (!request) return []
   const all = equivalents(state, request)
   return [
     ...all.map(({ letter, what }, row) =>
-      choice(`${letter}  ${what}`, '', { isChosen: row === at, wide: 0 }),
+      choiceLine(`${letter}  ${what}`, '', { isChosen: row === at, wide: 0 }),
     ),
     [],
     ...(all[at]?.text ?? '').split('\n').flatMap(line => wrapExact([span(line, 'code')], width - 1, indent)),

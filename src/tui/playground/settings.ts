@@ -25,21 +25,21 @@ export const settings: readonly Setting[] = [
     name: 'mode',
     value: state => state.settings.mode,
     does: 'switches between hybrid, lexical and vector search',
-    run: state => changed(state, { mode: next(state.settings.mode) }),
+    run: state => applySettings(state, { mode: nextMode(state.settings.mode) }),
   },
   {
     letter: 'w',
     name: 'weight',
-    value: state => weightShown(state),
+    value: state => formatWeight(state),
     does: 'sets the weight of lexical search; left and right change it',
-    run: state => weighed(state, state.settings.lexicalWeight === undefined ? WEIGHT_START : undefined),
+    run: state => setWeight(state, state.settings.lexicalWeight === undefined ? WEIGHT_START : undefined),
   },
   {
     letter: 'r',
     name: 'rerank',
     value: state => (state.settings.rerank ? 'on' : 'off'),
     does: 'reranks the results by their words',
-    run: state => changed(state, { rerank: !state.settings.rerank }),
+    run: state => applySettings(state, { rerank: !state.settings.rerank }),
   },
   {
     letter: 'f',
@@ -89,38 +89,42 @@ export const settings: readonly Setting[] = [
 
 /** Handles a key while letters change settings. */
 export function pressSettingKey(state: PlaygroundState, key: Key): PlaygroundStep {
-  if (key.type === 'left' || key.type === 'right') return slid(state, key.type === 'left' ? -1 : 1)
+  if (key.type === 'left' || key.type === 'right') return moveWeight(state, key.type === 'left' ? -1 : 1)
   if (key.type !== 'typed') return [state, []]
   if (key.text === 'i' || key.text === '/') return [{ ...state, isSetting: false }, []]
   const setting = settings.find(({ letter }) => letter === key.text.toLowerCase())
   return setting ? setting.run(state) : [{ ...state, notice: 'esc goes back to the question' }, []]
 }
 
-function next(mode: PlaygroundSettings['mode']): PlaygroundSettings['mode'] {
+function nextMode(mode: PlaygroundSettings['mode']): PlaygroundSettings['mode'] {
   return modeNames[(modeNames.indexOf(mode) + 1) % modeNames.length]!
 }
 
 /** Changes settings, and searches again. */
-function changed(state: PlaygroundState, change: Partial<PlaygroundSettings>, delayMs = 0): PlaygroundStep {
+function applySettings(
+  state: PlaygroundState,
+  change: Partial<PlaygroundSettings>,
+  delayMs = 0,
+): PlaygroundStep {
   return searchNow({ ...state, settings: { ...state.settings, ...change } }, delayMs)
 }
 
-function weighed(
+function setWeight(
   state: PlaygroundState,
   lexicalWeight: number | undefined,
   delayMs?: number,
 ): PlaygroundStep {
   if (state.settings.mode !== 'hybrid')
     return [{ ...state, notice: 'the weight is for mode hybrid; h changes the mode' }, []]
-  return changed(state, { lexicalWeight }, delayMs)
+  return applySettings(state, { lexicalWeight }, delayMs)
 }
 
-function slid(state: PlaygroundState, by: number): PlaygroundStep {
+function moveWeight(state: PlaygroundState, by: number): PlaygroundStep {
   const steps = Math.round((state.settings.lexicalWeight ?? WEIGHT_START) * WEIGHT_STEPS) + by
-  return weighed(state, Math.max(0, Math.min(WEIGHT_STEPS, steps)) / WEIGHT_STEPS, TYPING_DELAY_MS)
+  return setWeight(state, Math.max(0, Math.min(WEIGHT_STEPS, steps)) / WEIGHT_STEPS, TYPING_DELAY_MS)
 }
 
-function weightShown({ settings: { mode, lexicalWeight } }: PlaygroundState): string {
+function formatWeight({ settings: { mode, lexicalWeight } }: PlaygroundState): string {
   if (mode !== 'hybrid') return '-'
   return lexicalWeight === undefined ? 'auto' : `${Math.round(lexicalWeight * 100)} % words`
 }

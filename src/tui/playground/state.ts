@@ -1,12 +1,12 @@
 import { contentOf, editorOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import { answered, failedAnswerState } from './answers.ts'
+import { applyFailure, applyResults } from './answers.ts'
 import { pressHelpKey } from './help.ts'
-import { applyKeyInLine, oneLine } from './line-editor.ts'
+import { applyKeyInLine, joinLines } from './line-editor.ts'
 import { openBases, pressPlaygroundPanelKey } from './panel.ts'
 import { moveSelection, scrollToSelected } from './passages.ts'
-import type { Base } from './port.ts'
+import type { PlaygroundBase } from './port.ts'
 import { defaultMode, searchNow, TYPING_DELAY_MS } from './request.ts'
 import { pressSettingKey } from './settings.ts'
 import type {
@@ -19,17 +19,24 @@ import type {
 
 const LIMIT_DEFAULT = 10
 
-export interface Beginning {
+export interface PlaygroundStart {
   readonly about: PlaygroundAbout
-  readonly bases: readonly Base[]
+  readonly bases: readonly PlaygroundBase[]
   /** The named knowledge base, or the only one. */
-  readonly base: Base | undefined
+  readonly base: PlaygroundBase | undefined
   readonly question: string
   readonly size: Size
   readonly nowMs: number
 }
 
-export function startPlayground({ about, bases, base, question, size, nowMs }: Beginning): PlaygroundStep {
+export function startPlayground({
+  about,
+  bases,
+  base,
+  question,
+  size,
+  nowMs,
+}: PlaygroundStart): PlaygroundStep {
   const settings: PlaygroundSettings = {
     mode: base ? defaultMode(base) : 'hybrid',
     lexicalWeight: undefined,
@@ -43,7 +50,7 @@ export function startPlayground({ about, bases, base, question, size, nowMs }: B
     nowMs,
     bases,
     base,
-    question: editorOf(oneLine(question)),
+    question: editorOf(joinLines(question)),
     settings,
     hasNumbers: false,
     isSetting: false,
@@ -64,18 +71,18 @@ export function startPlayground({ about, bases, base, question, size, nowMs }: B
 
 /** Returns the state after an event, and the work that follows from it. */
 export function stepPlayground(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
-  const [next, effects] = after(state, event)
+  const [next, effects] = applyEvent(state, event)
   return [next === state ? state : scrollToSelected(next), effects]
 }
 
-function after(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
+function applyEvent(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
   switch (event.type) {
     case 'answered':
-      return answered(state, event.serial, event.found)
+      return applyResults(state, event.serial, event.found)
     case 'failed':
-      return failedAnswerState(state, event.serial, event.failure)
+      return applyFailure(state, event.serial, event.failure)
     case 'listed':
-      return listed(state, event.bases)
+      return updateBases(state, event.bases)
     case 'tick':
       return [{ ...state, nowMs: event.nowMs }, []]
     case 'resized':
@@ -85,17 +92,17 @@ function after(state: PlaygroundState, event: PlaygroundEvent): PlaygroundStep {
     case 'notCopied':
       return [{ ...state, notice: `${event.why}; it is printed when you leave`, uncopied: event.text }, []]
     default:
-      return pressed(state, event)
+      return pressKey(state, event)
   }
 }
 
 /** Updates the list of knowledge bases. The current one stays, even if it was deleted. */
-function listed(state: PlaygroundState, bases: readonly Base[]): PlaygroundStep {
+function updateBases(state: PlaygroundState, bases: readonly PlaygroundBase[]): PlaygroundStep {
   const base = bases.find(({ id }) => id === state.base?.id) ?? state.base
   return [{ ...state, bases, base }, []]
 }
 
-function pressed(state: PlaygroundState, key: Key): PlaygroundStep {
+function pressKey(state: PlaygroundState, key: Key): PlaygroundStep {
   const calm: PlaygroundState = state.notice === '' ? state : { ...state, notice: '' }
   if (key.type === 'cancel') return [calm, [{ type: 'leave' }]]
   if (key.type === 'redraw') return [calm, [{ type: 'redraw' }]]
@@ -117,9 +124,9 @@ function pressed(state: PlaygroundState, key: Key): PlaygroundStep {
     case 'escape':
       return [{ ...calm, isSetting: !calm.isSetting }, []]
     case 'enter':
-      return open(calm, calm.at, !calm.isOpen)
+      return openPassage(calm, calm.at, !calm.isOpen)
     case 'number':
-      return open(calm, key.number - 1, true)
+      return openPassage(calm, key.number - 1, true)
     case 'up':
     case 'down':
     case 'pageUp':
@@ -128,15 +135,15 @@ function pressed(state: PlaygroundState, key: Key): PlaygroundStep {
     case 'end-of-input':
       if (contentOf(calm.question) === '') return [calm, [{ type: 'leave' }]]
   }
-  return calm.isSetting ? pressSettingKey(calm, key) : typed(calm, key)
+  return calm.isSetting ? pressSettingKey(calm, key) : typeInQuestion(calm, key)
 }
 
 /** Shows a passage in full, or no longer. */
-function open(state: PlaygroundState, at: number, isOpen: boolean): PlaygroundStep {
+function openPassage(state: PlaygroundState, at: number, isOpen: boolean): PlaygroundStep {
   return state.answer?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
 }
 
-function typed(state: PlaygroundState, key: Key): PlaygroundStep {
+function typeInQuestion(state: PlaygroundState, key: Key): PlaygroundStep {
   const question = applyKeyInLine(state.question, key)
   if (!question) return [state, []]
   const next = { ...state, question }

@@ -3,11 +3,11 @@ import type { Key } from '../parts/keys.ts'
 import { type Paint, paintFor } from '../parts/paint.ts'
 import { type Terminal, TerminalSession, terminalSize } from '../parts/terminal-session.ts'
 import { PlaygroundApp } from './app.tsx'
-import { Playground } from './effects.ts'
-import { wbLine } from './equivalents.ts'
+import { equivalentCommand } from './equivalents.ts'
+import { Playground } from './playground.ts'
 import type { PlaygroundPort } from './port.ts'
 import { requestOf } from './request.ts'
-import type { Beginning } from './state.ts'
+import type { PlaygroundStart } from './state.ts'
 
 export interface PlaygroundOptions {
   readonly port: PlaygroundPort
@@ -16,7 +16,7 @@ export interface PlaygroundOptions {
   /** Undefined if there is no clipboard program. */
   readonly copy: ((text: string) => Promise<void>) | undefined
   readonly hasColors: boolean
-  readonly beginning: Omit<Beginning, 'size' | 'nowMs'>
+  readonly beginning: Omit<PlaygroundStart, 'size' | 'nowMs'>
   /** Ends the playground from outside. */
   readonly signal: AbortSignal
 }
@@ -73,7 +73,7 @@ class TerminalPlayground {
     }
     const { state } = this.#playground
     const request = requestOf(state)
-    return state.uncopied ?? (request && wbLine(state, request))
+    return state.uncopied ?? (request && equivalentCommand(state, request))
   }
 
   readonly #onKey = (key: Key) => this.#playground.dispatch(key)
@@ -88,7 +88,7 @@ class TerminalPlayground {
   /** Draws the whole screen, because the terminal may have wrapped its rows again. */
   #redraw(): void {
     const size = terminalSize(this.options.terminal)
-    this.#session.atOnce(() => {
+    this.#session.writeTogether(() => {
       this.#session.hide()
       this.#session.eraseFrom(size.rows)
       this.#playground.dispatch({ type: 'resized', size })

@@ -1,8 +1,8 @@
-import type { Mode } from '../../cli/passages/request.ts'
+import type { SearchMode } from '../../cli/passages/request.ts'
 import type { Editor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/terminal-session.ts'
-import type { Base, Found, PlaygroundSearch } from './port.ts'
+import type { PlaygroundBase, PlaygroundSearch, SearchResults } from './port.ts'
 
 /** The runtime and workspace, as equivalent commands name them. */
 export interface PlaygroundAbout {
@@ -18,7 +18,7 @@ export interface PlaygroundAbout {
 
 /** Ranking and filter. */
 export interface PlaygroundSettings {
-  readonly mode: Mode
+  readonly mode: SearchMode
   /** Weight of lexical search, from 0 to 1; undefined for the default of the runtime. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
@@ -30,7 +30,7 @@ export interface PlaygroundSettings {
 }
 
 /** The passages of one request. */
-export interface PlaygroundAnswer extends Found {
+export interface PlaygroundAnswer extends SearchResults {
   readonly serial: number
   readonly request: PlaygroundSearch
   /** Change of rank by passage ID since the last settings; empty for another question. */
@@ -49,8 +49,8 @@ export interface PlaygroundState {
   readonly about: PlaygroundAbout
   readonly size: Size
   readonly nowMs: number
-  readonly bases: readonly Base[]
-  readonly base: Base | undefined
+  readonly bases: readonly PlaygroundBase[]
+  readonly base: PlaygroundBase | undefined
   readonly question: Editor
   readonly settings: PlaygroundSettings
   /** Shows scores as numbers, too. */
@@ -86,9 +86,9 @@ export interface PlaygroundFailure {
 /** An event of a playground: a key, or news from the runtime. */
 export type PlaygroundEvent =
   | Key
-  | { readonly type: 'answered'; readonly serial: number; readonly found: Found }
+  | { readonly type: 'answered'; readonly serial: number; readonly found: SearchResults }
   | { readonly type: 'failed'; readonly serial: number; readonly failure: PlaygroundFailure }
-  | { readonly type: 'listed'; readonly bases: readonly Base[] }
+  | { readonly type: 'listed'; readonly bases: readonly PlaygroundBase[] }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
   | { readonly type: 'noted'; readonly text: string }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { verifiedContext } from '../../../src/access/subject.ts'
 import { DetachedTurns } from '../../../src/agents/chat/detached-turns.ts'
-import { eventsOf } from '../../../src/client/events.ts'
+import { readEvents } from '../../../src/client/read-events.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
@@ -39,7 +39,7 @@ async function* attached(
   )
   expect(answer.status).toBe(200)
   try {
-    for await (const { event, data } of eventsOf(answer.body!, signal)) yield { event, data } as TurnEvent
+    for await (const { event, data } of readEvents(answer.body!, signal)) yield { event, data } as TurnEvent
   } finally {
     leave.abort()
   }
@@ -238,7 +238,7 @@ test('only the sender reads and stops a detached turn, which ends when the key o
       signal: leave.signal,
     }),
   )
-  for await (const { event } of eventsOf(sent.body!, leave.signal)) if (event === 'token') break
+  for await (const { event } of readEvents(sent.body!, leave.signal)) if (event === 'token') break
   leave.abort()
 
   for (const method of ['GET', 'DELETE'])

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { eventsOf } from '../../../src/client/events.ts'
+import { readEvents } from '../../../src/client/read-events.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { MessageSend, TurnEvent } from '../../../src/contract/chat.ts'
 import { documents } from '../../../src/contract/documents.ts'
@@ -159,7 +159,7 @@ test('the permanent approval of one user does not apply to another user of the c
       }),
     )
     let count = 0
-    for await (const event of readEvents(sent)) {
+    for await (const event of readTurn(sent)) {
       if (event.event !== 'tool-approval') continue
       count++
       await wb.send(`POST ${path}/approvals/${event.data.approvalId}`, { decision: 'always' }, headers)
@@ -171,7 +171,7 @@ test('the permanent approval of one user does not apply to another user of the c
   ])
 })
 
-async function* readEvents(response: Response): AsyncGenerator<TurnEvent> {
-  for await (const { event, data } of eventsOf(response.body!, new AbortController().signal))
+async function* readTurn(response: Response): AsyncGenerator<TurnEvent> {
+  for await (const { event, data } of readEvents(response.body!, new AbortController().signal))
     yield { event, data } as TurnEvent
 }

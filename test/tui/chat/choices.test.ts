@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { chosenBy, namesOf } from '../../../src/tui/chat/choices.ts'
+import { chooseByName, typableNames } from '../../../src/tui/chat/choices.ts'
 import { applyChoice } from '../../../src/tui/chat/panel.ts'
 import type { ChoicePanel } from '../../../src/tui/chat/types.ts'
 import { fresh } from './play.ts'
@@ -12,7 +12,7 @@ function panel(
     id: `id-${at}`,
     name,
     ...(alias !== undefined && { alias }),
-    about: '',
+    description: '',
     isChosen: false,
   }))
   return { kind: 'choice', purpose, title: '', items, at: 0 }
@@ -31,7 +31,7 @@ test.each([
   ['dear', 2],
   ['id-1', 1],
 ])('%s is a model', (typed, at) => {
-  expect(chosenBy(typed, models).at).toBe(at)
+  expect(chooseByName(typed, models).at).toBe(at)
 })
 
 test.each([
@@ -40,13 +40,13 @@ test.each([
   ['Laws, old', ['Laws, old']],
   ['all', ['Handbook', 'papers', 'Laws, old']],
 ])('%s are knowledge bases', (typed, names) => {
-  const { items } = chosenBy(typed, bases)
+  const { items } = chooseByName(typed, bases)
   expect(items.filter(({ isChosen }) => isChosen).map(({ name }) => name)).toEqual(names)
 })
 
 test('the only knowledge base by its name is not all that there will be', () => {
   const only = panel('kb', [['handbook']])
-  const used = (typed: string) => applyChoice(fresh, chosenBy(typed, only))[1]
+  const used = (typed: string) => applyChoice(fresh, chooseByName(typed, only))[1]
   expect(used('handbook')).toMatchObject([{ chosen: [{ name: 'handbook' }] }])
   expect(used('all')).toMatchObject([{ chosen: [] }])
 })
@@ -58,9 +58,9 @@ test.each([
   ['papers, handbok', bases, 'no knowledge base is named handbok; did you mean Handbook?'],
   ['any', panel('model', []), 'no model is named any'],
 ])('%s is not', (typed, list, message) => {
-  expect(() => chosenBy(typed, list)).toThrow(message)
+  expect(() => chooseByName(typed, list)).toThrow(message)
 })
 
 test('what may be typed tells one from the other', () => {
-  expect(namesOf(models)).toEqual(['llama3.2', 'cheap', 'dear'])
+  expect(typableNames(models)).toEqual(['llama3.2', 'cheap', 'dear'])
 })

@@ -24,11 +24,11 @@ const broken = new Unreachable('the stream broke off', '')
 async function read(
   first: AsyncIterable<TurnEvent>,
   attached: AsyncIterable<TurnEvent>[],
-  said: readonly Message[] = [],
+  messages: readonly Message[] = [],
 ): Promise<{ events: TurnEvent[]; isLost: boolean[]; error: unknown }> {
   const events: TurnEvent[] = []
   const isLost: boolean[] = []
-  const port = { attach: () => attached.shift() ?? stream([], broken), said: async () => [...said] }
+  const port = { attach: () => attached.shift() ?? stream([], broken), messages: async () => [...messages] }
   const { signal } = new AbortController()
   const following = { port, signal, onConnection: (lost: boolean) => isLost.push(lost) }
   try {

@@ -2,11 +2,11 @@ import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
 import type { Document } from '../../../src/contract/documents.ts'
-import { start, step } from '../../../src/tui/chat/state.ts'
-import type { ChatEffect, ChatEvent, ChatState, Printed } from '../../../src/tui/chat/types.ts'
+import { startChat, step } from '../../../src/tui/chat/state.ts'
+import type { ChatEffect, ChatEvent, ChatState, TranscriptPart } from '../../../src/tui/chat/types.ts'
 
 export const fresh: ChatState = {
-  ...start(
+  ...startChat(
     { agent: 'Maven', knowledgeBases: ['papers'], servers: { '7f': 'issues' } },
     { columns: 80, rows: 24 },
     1_000,
@@ -70,7 +70,7 @@ export function passage(text: string): Passage {
   }
 }
 
-export function printed(effects: readonly ChatEffect[]): Printed[] {
+export function printed(effects: readonly ChatEffect[]): TranscriptPart[] {
   return effects.flatMap(effect => (effect.type === 'print' ? [effect.printed] : []))
 }
 
@@ -78,9 +78,9 @@ export function printed(effects: readonly ChatEffect[]): Printed[] {
 export function words(effects: readonly ChatEffect[]): string[] {
   return printed(effects).map(one => {
     switch (one.kind) {
-      case 'you':
+      case 'question':
         return `you: ${one.text}`
-      case 'said':
+      case 'answer':
         return one.block.kind === 'code' ? one.block.lines.join('\n') : one.block.source.trim()
       case 'note':
         return `${one.tone}: ${one.text}`

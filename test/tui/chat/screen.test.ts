@@ -7,8 +7,8 @@ import { LiveRegion, layoutLiveRegion } from '../../../src/tui/chat/live-region.
 import { passagePanel } from '../../../src/tui/chat/panel.ts'
 import { PanelScreen } from '../../../src/tui/chat/panel-screen.tsx'
 import { screenReaderLines, screenReaderQuestion } from '../../../src/tui/chat/screen-reader.ts'
-import { printedLines } from '../../../src/tui/chat/transcript.ts'
-import type { ChatPanel, ChatState, Printed } from '../../../src/tui/chat/types.ts'
+import { transcriptLines } from '../../../src/tui/chat/transcript.ts'
+import type { ChatPanel, ChatState, TranscriptPart } from '../../../src/tui/chat/types.ts'
 import type { Highlight } from '../../../src/tui/markdown/render.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { span } from '../../../src/tui/parts/spans.ts'
@@ -34,8 +34,8 @@ function panelRows(panel: ChatPanel, size: Size, highlight?: Highlight): string[
   return rowsOf(createElement(PanelScreen, { panel, size, highlight }), size.columns)
 }
 
-function shown(printed: Printed, columns = 80): string[] {
-  return printedLines(printed, { columns, agent: 'Maven' }).map(paint)
+function shown(printed: TranscriptPart, columns = 80): string[] {
+  return transcriptLines(printed, { columns, agent: 'Maven' }).map(paint)
 }
 
 const sized = (state: ChatState, columns: number, rows: number): ChatState =>
@@ -181,7 +181,7 @@ describe('the part of the screen that changes', () => {
     const { state } = play(
       { ...fresh, about: { ...fresh.about, knowledgeBases: ['papers', 'notes'] } },
       {
-        type: 'suggested',
+        type: 'suggestionsLoaded',
         questions: questions.map(plain),
       },
     )
@@ -236,12 +236,12 @@ describe('what stays on the screen', () => {
   } as const
 
   test('names stand beside what is said, and above it where there is little room', () => {
-    expect(shown({ kind: 'you', text: 'why\nso' })).toEqual(['', ' you    why', '        so'])
-    expect(shown({ kind: 'you', text: 'why\nso' }, 40)).toEqual(['', ' you', '  why', '  so'])
+    expect(shown({ kind: 'question', text: 'why\nso' })).toEqual(['', ' you    why', '        so'])
+    expect(shown({ kind: 'question', text: 'why\nso' }, 40)).toEqual(['', ' you', '  why', '  so'])
   })
 
   test('the images of a question are lines below it', () => {
-    const you = { kind: 'you', text: 'why?', images: ['[image 1: image/png\x1b[2J, 2 kB]'] } as const
+    const you = { kind: 'question', text: 'why?', images: ['[image 1: image/png\x1b[2J, 2 kB]'] } as const
     expect(shown(you)).toEqual(['', ' you    why?', '        [image 1: image/png, 2 kB]'])
     expect(screenReaderLines(you, 'Maven')).toEqual(['You: why?', '[image 1: image/png, 2 kB]'])
   })
@@ -275,7 +275,7 @@ describe('what stays on the screen', () => {
 
   test('passages that were found say so, and what a model needs stands above them', () => {
     const text = '## Scale\n\n**Both** laws\x07 of `similarity`.\n'
-    const found = { kind: 'found', question: 'laws', passages: [passage(text)], hasSetup: true } as const
+    const found = { kind: 'passages', question: 'laws', passages: [passage(text)], hasSetup: true } as const
     const lines = shown(found)
     expect(lines.slice(1, 6).map(line => line.trimEnd())).toEqual([
       '        With Ollama on this machine:',
@@ -301,7 +301,7 @@ describe('what stays on the screen', () => {
   test('much of a passage is cut, and no line of it is wider than the screen', () => {
     const passages = [passage('Laws of similarity hold for models. '.repeat(50))]
     for (const columns of [20, 40, 80]) {
-      const lines = shown({ kind: 'found', question: 'laws', passages, hasSetup: false }, columns)
+      const lines = shown({ kind: 'passages', question: 'laws', passages, hasSetup: false }, columns)
       expect(lines.length).toBeLessThan(14)
       expect(Math.max(...lines.map(line => line.length))).toBeLessThanOrEqual(columns)
       expect(lines.join('\n')).toContain('…')
@@ -316,7 +316,7 @@ describe('what stays on the screen', () => {
       'Source 1: Heated models · chunk 2',
     ])
     const block = { kind: 'markdown', source: '- **one**\n', gap: true } as const
-    expect(screenReaderLines({ kind: 'said', block, isFirst: true, isAside: false }, 'Maven')).toEqual([
+    expect(screenReaderLines({ kind: 'answer', block, isFirst: true, isAside: false }, 'Maven')).toEqual([
       'Maven:',
       '• one',
     ])
@@ -325,7 +325,7 @@ describe('what stays on the screen', () => {
 
   test('is drawn once by Ink, and what changes below it', () => {
     const look = { columns: 80, agent: 'Maven' }
-    const transcript: TranscriptItem[] = [{ key: 0, printed: { kind: 'you', text: 'why?' }, look }]
+    const transcript: TranscriptItem[] = [{ key: 0, part: { kind: 'question', text: 'why?' }, look }]
     const props = { highlight: undefined, paint, clock: new TestClock(), onKey() {}, transcript }
     const rows = rowsOf(createElement(ChatApp, { ...props, state: answering, isClosed: false }), 80)
     expect(rows.slice(0, 4)).toEqual(['', ' you    why?', '', ' Maven  Because **it'])
@@ -339,7 +339,7 @@ describe('what stays on the screen', () => {
 test('a panel is a row lower than the screen, and says how much there is', () => {
   const text = Array.from({ length: 40 }, (_, at) => `line ${at}`).join('\n')
   const open = play(fresh, {
-    type: 'opened',
+    type: 'panelOpened',
     panel: { kind: 'text', title: 'x', page: { text, format: 'plain' }, top: 0 },
   }).state
   const { state } = play(open, { type: 'pageDown' }, { type: 'pageDown' }, { type: 'pageDown' })
@@ -357,7 +357,7 @@ test('a panel is rendered once, however far it is scrolled', () => {
   }
   const text = `\`\`\`js\n${'let x\n'.repeat(12)}\`\`\`\n${'\nwords\n'.repeat(30)}`
   const panel = { kind: 'text', title: 'x', page: { text, format: 'markdown' }, top: 0 } as const
-  let { state } = play(fresh, { type: 'opened', panel })
+  let { state } = play(fresh, { type: 'panelOpened', panel })
   for (const type of ['pageDown', 'down', 'end', 'up'] as const) {
     panelRows(state.panel!, state.size, highlight)
     state = play(state, { type }).state

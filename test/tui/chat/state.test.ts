@@ -35,8 +35,8 @@ describe('a turn', () => {
   test('is sent, is answered, and is counted', () => {
     const sent = play(fresh, ...typed(' why? '))
     expect(sent.effects).toMatchObject([
-      { type: 'print', printed: { kind: 'you', text: 'why?' } },
-      { type: 'send', say: { content: 'why?' } },
+      { type: 'print', printed: { kind: 'question', text: 'why?' } },
+      { type: 'send', message: { content: 'why?' } },
     ])
     expect(draft(sent.state)).toBe('')
     const told = play(
@@ -47,7 +47,11 @@ describe('a turn', () => {
       heard('done', message('agent', 'Because.\n\nSo [1].', { ...cited, model: 'large', cost_usd: '0.5' })),
     )
     expect(words(told.effects)).toEqual(['Because.', 'So [1].', 'sources'])
-    expect(printed(told.effects).map(one => one.kind === 'said' && one.isFirst)).toEqual([true, false, false])
+    expect(printed(told.effects).map(one => one.kind === 'answer' && one.isFirst)).toEqual([
+      true,
+      false,
+      false,
+    ])
     expect(told.state).toMatchObject({
       turn: undefined,
       model: 'large',
@@ -221,11 +225,11 @@ describe('a turn', () => {
     ])
     const found = play(
       state,
-      { type: 'found', passages: [passage('a passage')] },
+      { type: 'passagesFound', passages: [passage('a passage')] },
       { type: 'number', number: 1 },
     )
     expect(found.effects).toMatchObject([
-      { printed: { kind: 'found', question: 'why?', hasSetup: true } },
+      { printed: { kind: 'passages', question: 'why?', hasSetup: true } },
       { printed: { kind: 'note', text: '/open 1 shows the first one whole' } },
       { type: 'openPassage', citation: { chunkId: 'c', chunkIndex: 2 }, known: 'a passage' },
     ])
@@ -234,8 +238,8 @@ describe('a turn', () => {
     const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) })
     expect(again.effects.at(-1)).toEqual({ type: 'find', question: 'so?' })
     expect(JSON.stringify(again.effects)).not.toContain('no model answers')
-    expect(play(again.state, { type: 'found', passages: [] }).effects).toMatchObject([
-      { printed: { kind: 'found', question: 'so?', hasSetup: false } },
+    expect(play(again.state, { type: 'passagesFound', passages: [] }).effects).toMatchObject([
+      { printed: { kind: 'passages', question: 'so?', hasSetup: false } },
     ])
   })
 
@@ -246,11 +250,11 @@ describe('a turn', () => {
     expect(queued.state.queue.map(({ content }) => content)).toEqual(['and?', 'so?'])
     const first = play(queued.state, heard('done', message('agent', 'Because')))
     expect(first.effects.slice(-2)).toMatchObject([
-      { type: 'print', printed: { kind: 'you', text: 'and?' } },
-      { type: 'send', say: { content: 'and?' } },
+      { type: 'print', printed: { kind: 'question', text: 'and?' } },
+      { type: 'send', message: { content: 'and?' } },
     ])
     const second = play(first.state, heard('done', message('agent', 'And.')))
-    expect(second.effects.at(-1)).toMatchObject({ type: 'send', say: { content: 'so?' } })
+    expect(second.effects.at(-1)).toMatchObject({ type: 'send', message: { content: 'so?' } })
     expect(second.state.queue).toEqual([])
   })
 
@@ -279,14 +283,14 @@ describe('a turn', () => {
 
 describe('an empty chat', () => {
   const greeted = play(fresh, {
-    type: 'suggested',
+    type: 'suggestionsLoaded',
     questions: ['What does “A” say?', 'Summarize “B”.'],
   }).state
 
   test('asks a suggested question by its number, until something was asked', () => {
     expect(play(greeted, { type: 'number', number: 2 }).effects.at(-1)).toMatchObject({
       type: 'send',
-      say: { content: 'Summarize “B”.' },
+      message: { content: 'Summarize “B”.' },
     })
     expect(play(greeted, { type: 'number', number: 3 }).effects).toEqual([])
     const asked = play(greeted, ...typed('why?'), heard('done', message('agent', 'So.'))).state
@@ -294,7 +298,7 @@ describe('an empty chat', () => {
   })
 
   test('suggests other questions for other knowledge bases', () => {
-    expect(play(greeted, { type: 'based', knowledgeBases: ['notes'] }).effects).toEqual([
+    expect(play(greeted, { type: 'basesChanged', knowledgeBases: ['notes'] }).effects).toEqual([
       { type: 'loadSuggestions' },
     ])
   })
@@ -409,7 +413,7 @@ describe('a runtime that goes away', () => {
     const kept = play(lost.state, ...typed('more'))
     expect(draft(kept.state)).toBe('more')
     expect(kept.state.notice).toContain('the runtime is unreachable')
-    const back = play(kept.state, { type: 'reconnected', said: [] })
+    const back = play(kept.state, { type: 'reconnected', messages: [] })
     expect(back.effects).toMatchObject([{ type: 'print' }, { type: 'resume', orSend: { content: 'why?' } }])
     expect(back.state.notice).toBe('')
     expect(draft(back.state)).toBe('more')
@@ -417,10 +421,10 @@ describe('a runtime that goes away', () => {
 
   test('and had it after all: it is not there twice', () => {
     const stored = message('user', 'why?')
-    const cut = play(lost.state, { type: 'reconnected', said: [stored] })
+    const cut = play(lost.state, { type: 'reconnected', messages: [stored] })
     expect(cut.effects.at(-1)).toMatchObject({ type: 'resume', orSend: { replaces: stored.messageId } })
     const whole = message('agent', 'Because.', { finish_reason: 'stop' })
-    const done = play(lost.state, { type: 'reconnected', said: [stored, whole] })
+    const done = play(lost.state, { type: 'reconnected', messages: [stored, whole] })
     expect(words(done.effects)).toEqual(['good: the runtime is back', 'Because.'])
     expect(done.state.turn).toBeUndefined()
   })
@@ -428,7 +432,7 @@ describe('a runtime that goes away', () => {
   test('a message of the same words from before is not taken for it', () => {
     const again = play(answered, ...typed('why?'), { type: 'failed', failure: away }).state
     const said = [message('user', 'why?'), message('agent', 'Because', { finish_reason: 'stop' })]
-    expect(play(again, { type: 'reconnected', said }).effects.at(-1)).toMatchObject({
+    expect(play(again, { type: 'reconnected', messages: said }).effects.at(-1)).toMatchObject({
       type: 'resume',
       exceptIds: [undefined, 'user-why?'],
       orSend: { content: 'why?' },
@@ -439,10 +443,10 @@ describe('a runtime that goes away', () => {
     const { state, effects } = play(answering, { type: 'failed', failure: away })
     expect(words(effects)[0]).toBe('Because')
     expect(effects.at(-1)).toEqual({ type: 'wait' })
-    const back = play(state, { type: 'reconnected', said: [] }, ...typed('/retry'))
+    const back = play(state, { type: 'reconnected', messages: [] }, ...typed('/retry'))
     expect(back.effects.at(-1)).toMatchObject({
       type: 'send',
-      say: { content: 'why?', replaces: 'user-why?' },
+      message: { content: 'why?', replaces: 'user-why?' },
     })
   })
 })
@@ -451,7 +455,7 @@ describe('a turn that is running at the runtime', () => {
   const question = message('user', 'why?')
 
   test('is shown in a conversation that continues, below its question', () => {
-    const resumed = play(fresh, { type: 'resumed', said: [question], title: 'x' }).state
+    const resumed = play(fresh, { type: 'resumed', messages: [question], title: 'x' }).state
     const { effects, state } = play(
       resumed,
       { type: 'attached', question },
@@ -464,7 +468,7 @@ describe('a turn that is running at the runtime', () => {
   })
 
   test('shows its question if the conversation does not list it yet', () => {
-    const resumed = play(fresh, { type: 'resumed', said: [], title: 'x' }).state
+    const resumed = play(fresh, { type: 'resumed', messages: [], title: 'x' }).state
     expect(words(play(resumed, { type: 'attached', question }).effects)).toEqual(['you: why?'])
   })
 
@@ -474,9 +478,9 @@ describe('a turn that is running at the runtime', () => {
 
   test('is looked for after an answer was lost, unless the person has asked again', () => {
     const lost = play(answering, { type: 'failed', failure: away }).state
-    const back = play(lost, { type: 'reconnected', said: [question] })
+    const back = play(lost, { type: 'reconnected', messages: [question] })
     expect(back.effects.at(-1)).toEqual({ type: 'resume', content: 'why?', exceptIds: [] })
-    const retried = play(lost, ...typed('/retry'), { type: 'reconnected', said: [question] })
+    const retried = play(lost, ...typed('/retry'), { type: 'reconnected', messages: [question] })
     expect(retried.effects.some(({ type }) => type === 'resume')).toBe(false)
   })
 
@@ -485,7 +489,7 @@ describe('a turn that is running at the runtime', () => {
     reason => {
       const lost = play(answering, { type: 'failed', failure: away }).state
       const whole = message('agent', 'Because of it.', { finish_reason: reason })
-      const { effects } = play(lost, { type: 'reconnected', said: [question, whole] })
+      const { effects } = play(lost, { type: 'reconnected', messages: [question, whole] })
       expect(words(effects)).toContain('Because of it.')
     },
   )
@@ -521,7 +525,7 @@ describe('versions of the last question', () => {
     ]
     const { effects } = play(answered, {
       type: 'resumed',
-      said,
+      messages: said,
       title: 'version 2 of 3',
       fromId: 'user-why?',
     })
@@ -542,7 +546,7 @@ describe('commands', () => {
     ['/open', { type: 'openPassage', citation }],
     ['/copy', { type: 'copy', text: 'Because' }],
     ['/export notes.md', { type: 'export', file: 'notes.md' }],
-    ['/retry', { type: 'send', say: { content: 'why?', replaces: 'user-why?' } }],
+    ['/retry', { type: 'send', message: { content: 'why?', replaces: 'user-why?' } }],
     ['/versions', { type: 'openChoices', purpose: 'versions' }],
     ['/versions 2', { type: 'useVersion', version: 2 }],
     ['/rename Refund window', { type: 'rename', title: 'Refund window' }],
@@ -555,9 +559,9 @@ describe('commands', () => {
 
   test('/temperature applies to later messages until it is reset', () => {
     const set = play(answered, ...typed('/temperature 0.2'), ...typed('and so?'))
-    expect(set.effects.at(-1)).toMatchObject({ type: 'send', say: { temperature: 0.2 } })
+    expect(set.effects.at(-1)).toMatchObject({ type: 'send', message: { temperature: 0.2 } })
     const back = play(answered, ...typed('/temperature 1'), ...typed('/temperature'), ...typed('/retry'))
-    expect(back.effects.at(-1)).toMatchObject({ say: { temperature: undefined } })
+    expect(back.effects.at(-1)).toMatchObject({ message: { temperature: undefined } })
     for (const wrong of ['3', '-1', 'hot']) {
       const { state } = play(answered, ...typed(`/temperature ${wrong}`))
       expect([state.temperature, state.notice]).toEqual([
@@ -571,7 +575,7 @@ describe('commands', () => {
     const edited = play(answered, ...typed('/edit'))
     expect(draft(edited.state)).toBe('why?')
     expect(play(edited.state, ...typed('!')).effects.at(-1)).toMatchObject({
-      say: { content: 'why?!', replaces: 'user-why?' },
+      message: { content: 'why?!', replaces: 'user-why?' },
     })
     expect(play(edited.state, { type: 'cancel' }).state.input.replaces).toBeUndefined()
   })
@@ -585,11 +589,11 @@ describe('commands', () => {
       heard('done', message('agent', 'Because')),
     )
     expect(play(state, ...typed('/branch')).effects).toEqual([{ type: 'openChoices', purpose: 'questions' }])
-    const items = ['user-first?', 'user-why?'].map(id => ({ id, name: id, about: '', isChosen: false }))
+    const items = ['user-first?', 'user-why?'].map(id => ({ id, name: id, description: '', isChosen: false }))
     const panel = { kind: 'choice', purpose: 'questions', title: '', items, at: 1 } as const
-    const last = play(state, { type: 'opened', panel }, { type: 'enter' }).state
+    const last = play(state, { type: 'panelOpened', panel }, { type: 'enter' }).state
     expect([draft(last), last.images, last.input.replaces]).toEqual(['why?', [image], 'user-why?'])
-    const earlier = play(state, { type: 'opened', panel: { ...panel, at: 0 } }, { type: 'enter' })
+    const earlier = play(state, { type: 'panelOpened', panel: { ...panel, at: 0 } }, { type: 'enter' })
     expect(earlier.effects).toEqual([{ type: 'loadQuestion', messageId: 'user-first?' }])
     const question = { content: 'first?', messageId: 'user-first?', storedImages: [imageDescriptor] }
     const edited = play(earlier.state, { type: 'editing', question }).state
@@ -605,9 +609,9 @@ describe('commands', () => {
   })
 
   test('two slashes say one, and a path is no command', () => {
-    expect(play(fresh, ...typed('//help')).effects.at(-1)).toMatchObject({ say: { content: '/help' } })
+    expect(play(fresh, ...typed('//help')).effects.at(-1)).toMatchObject({ message: { content: '/help' } })
     expect(play(fresh, ...typed('what is /etc')).effects.at(-1)).toMatchObject({
-      say: { content: 'what is /etc' },
+      message: { content: 'what is /etc' },
     })
   })
 
@@ -621,7 +625,11 @@ describe('commands', () => {
   test('tab completes what a command takes, of names that are asked for once', () => {
     const begun = play(fresh, { type: 'typed', text: '/kb ' }, { type: 'typed', text: 'pa' })
     expect(begun.effects).toEqual([{ type: 'loadNames', of: 'kb' }])
-    const known = play(begun.state, { type: 'named', of: 'kb', names: ['notes', 'Papers', 'papyri'] }).state
+    const known = play(begun.state, {
+      type: 'namesLoaded',
+      of: 'kb',
+      names: ['notes', 'Papers', 'papyri'],
+    }).state
     expect(draft(play(known, { type: 'tab' }).state)).toBe('/kb Papers')
     expect(draft(play(known, { type: 'tab' }, { type: 'tab' }).state)).toBe('/kb papyri')
     const second = play(known, { type: 'typed', text: 'py, n' }, { type: 'tab' }, { type: 'tab' })
@@ -630,9 +638,10 @@ describe('commands', () => {
   })
 
   test('a list is chosen from', () => {
-    const items = ['a', 'b'].map(id => ({ id, name: id, about: '', isChosen: id === 'a' }))
+    const items = ['a', 'b'].map(id => ({ id, name: id, description: '', isChosen: id === 'a' }))
     const open = (purpose: 'model' | 'kb' | 'history' | 'versions') =>
-      play(answered, { type: 'opened', panel: { kind: 'choice', purpose, title: '', items, at: 0 } }).state
+      play(answered, { type: 'panelOpened', panel: { kind: 'choice', purpose, title: '', items, at: 0 } })
+        .state
     expect(play(open('model'), { type: 'down' }, { type: 'enter' }).state).toMatchObject({
       llmServiceId: 'b',
       model: 'b',
@@ -672,11 +681,11 @@ describe('images', () => {
     })
     const sent = play(withShot, ...typed('what is it?'))
     expect(sent.effects).toMatchObject([
-      { printed: { kind: 'you', text: 'what is it?', images: ['[image: shot.png]'] } },
-      { type: 'send', say: { content: 'what is it?', images: [shot] } },
+      { printed: { kind: 'question', text: 'what is it?', images: ['[image: shot.png]'] } },
+      { type: 'send', message: { content: 'what is it?', images: [shot] } },
     ])
     const next = play(sent.state, heard('done', message('agent', 'A cat.')), ...typed('why?'))
-    expect(next.effects.at(-1)).toMatchObject({ say: { content: 'why?', images: [] } })
+    expect(next.effects.at(-1)).toMatchObject({ message: { content: 'why?', images: [] } })
   })
 
   test('are four at most, and /image alone removes them', () => {
@@ -699,7 +708,7 @@ describe('images', () => {
   test('wait with their question while the runtime is away', () => {
     const asking = play(withShot, ...typed('what is it?')).state
     const lost = play(asking, { type: 'failed', failure: away }).state
-    expect(play(lost, { type: 'reconnected', said: [] }).effects.at(-1)).toMatchObject({
+    expect(play(lost, { type: 'reconnected', messages: [] }).effects.at(-1)).toMatchObject({
       type: 'resume',
       orSend: { images: [shot] },
     })
@@ -713,22 +722,22 @@ describe('images', () => {
       heard('error', message('agent', '', { error_message: 'cannot read images' })),
     ).state
     const say = { content: 'what is it?', replaces: 'user-what is it?', images: [shot] }
-    expect(play(failed, ...typed('/retry')).effects.at(-1)).toMatchObject({ type: 'send', say })
+    expect(play(failed, ...typed('/retry')).effects.at(-1)).toMatchObject({ type: 'send', message: say })
     const other = play(failed, ...read('other.png'), ...typed('/retry'))
-    expect(other.effects.at(-1)).toMatchObject({ say: { images: [named('other.png')] } })
+    expect(other.effects.at(-1)).toMatchObject({ message: { images: [named('other.png')] } })
     const edited = play(failed, ...read('other.png'), ...typed('/edit')).state
     expect(edited.images).toEqual([shot, named('other.png')])
     expect(play(edited, { type: 'cancel' }).state.images).toEqual([named('other.png')])
     expect(play(edited, { type: 'enter' }).effects.at(-1)).toMatchObject({
-      say: { ...say, images: [shot, named('other.png')] },
+      message: { ...say, images: [shot, named('other.png')] },
     })
   })
 
   test('of an earlier chat are named, and not silently left out when the question is asked again', () => {
     const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
-    const resumed = play(fresh, { type: 'resumed', said: [stored], title: 'x' })
+    const resumed = play(fresh, { type: 'resumed', messages: [stored], title: 'x' })
     expect(printed(resumed.effects)[1]).toEqual({
-      kind: 'you',
+      kind: 'question',
       text: 'what is it?',
       images: ['[image 1: image/png, 2 kB]'],
     })
@@ -738,7 +747,7 @@ describe('images', () => {
       'add the images of the question again with /image FILE, then /retry',
     ])
     expect(play(resumed.state, ...read('shot.png'), ...typed('/retry')).effects.at(-1)).toMatchObject({
-      say: { replaces: stored.messageId, images: [shot] },
+      message: { replaces: stored.messageId, images: [shot] },
     })
     expect(play(resumed.state, ...typed('/edit')).state.notice).toContain('without its images')
   })
@@ -746,7 +755,7 @@ describe('images', () => {
   test('of a turn that is read on are named once', () => {
     const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
     const { effects } = play(fresh, { type: 'attached', question: stored })
-    expect(printed(effects)).toMatchObject([{ kind: 'you', images: ['[image 1: image/png, 2 kB]'] }])
+    expect(printed(effects)).toMatchObject([{ kind: 'question', images: ['[image 1: image/png, 2 kB]'] }])
   })
 })
 
@@ -814,7 +823,7 @@ describe('typing', () => {
     expect(draft(play(past, ...search, { type: 'search' }).state)).toBe('first law')
     expect(draft(play(past, { type: 'typed', text: 'x' }, ...search, { type: 'escape' }).state)).toBe('x')
     expect(play(past, ...search, { type: 'enter' }).effects.at(-1)).toMatchObject({
-      say: { content: 'third law' },
+      message: { content: 'third law' },
     })
   })
 
@@ -827,7 +836,7 @@ describe('typing', () => {
     const said = Array.from({ length: 14 }, (_, at) =>
       message(at % 2 === 0 ? 'user' : 'agent', `m${at}`, { ...cited, model: 'large' }),
     )
-    const { state, effects } = play(fresh, { type: 'resumed', said, title: 'Laws' })
+    const { state, effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
     expect(words(effects)[0]).toBe('dim: Laws · 4 earlier messages')
     expect(words(effects)).toContain('you: m4')
     expect(words(effects)).not.toContain('you: m2')
@@ -838,7 +847,7 @@ describe('typing', () => {
 
   test('a summary of earlier messages is shown as a note, and is not the last answer', () => {
     const said = [message('user', 'q'), message('agent', 'a'), message('system', 'They met.\nThey left.')]
-    const { state, effects } = play(fresh, { type: 'resumed', said, title: 'Laws' })
+    const { state, effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
     const notes = ['dim: Summary of earlier messages:', 'dim: They met.', 'dim: They left.']
     expect(words(effects).slice(-3)).toEqual(notes)
     expect(state.last).toMatchObject({ answer: 'a', question: { content: 'q' } })
@@ -851,7 +860,7 @@ describe('typing', () => {
       message('agent', 'The first', failed),
       message('agent', 'The second', { finish_reason: 'stop', interrupted: 'true' }),
     ]
-    const { effects } = play(fresh, { type: 'resumed', said, title: 'Laws' })
+    const { effects } = play(fresh, { type: 'resumed', messages: said, title: 'Laws' })
     expect(words(effects)).toEqual([
       'dim: Laws',
       'bad: Busy.',

@@ -2,12 +2,12 @@ import { createElement } from 'react'
 import type { Passage } from '../../../src/cli/passages/find-passages.ts'
 import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
 import { PlaygroundScreen } from '../../../src/tui/playground/app.tsx'
-import type { Base, Found, PlaygroundSearch } from '../../../src/tui/playground/port.ts'
-import { type Beginning, startPlayground, stepPlayground } from '../../../src/tui/playground/state.ts'
+import type { PlaygroundBase, PlaygroundSearch, SearchResults } from '../../../src/tui/playground/port.ts'
+import { type PlaygroundStart, startPlayground, stepPlayground } from '../../../src/tui/playground/state.ts'
 import type { PlaygroundEffect, PlaygroundEvent, PlaygroundState } from '../../../src/tui/playground/types.ts'
 import { rowsOf } from '../frame.ts'
 
-export function base(name: string, more: Partial<Base> = {}): Base {
+export function base(name: string, more: Partial<PlaygroundBase> = {}): PlaygroundBase {
   return { id: `id-${name}`, name, description: '', isLexical: true, hasReranker: false, ...more }
 }
 
@@ -26,7 +26,7 @@ export function passage(id: string, more: Partial<Passage> = {}): Passage {
   }
 }
 
-export function found(...ids: string[]): Found {
+export function found(...ids: string[]): SearchResults {
   return {
     passages: ids.map((id, place) => passage(id, { score: 1 / (place + 1), coverage: 1 / (place + 1) })),
     tookMs: 7,
@@ -44,7 +44,7 @@ export class Play {
   state: PlaygroundState
   effects: PlaygroundEffect[]
 
-  constructor(beginning: Partial<Beginning> = {}) {
+  constructor(beginning: Partial<PlaygroundStart> = {}) {
     const bases = beginning.bases ?? [base('papers')]
     const [state, effects] = startPlayground({
       about: {

@@ -1,0 +1,64 @@
+import type { Client } from '../../client/client.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type DocumentText, findContext, joinDocumentText, type PassageContext } from '../passages/context.ts'
+import type { CitedDocument } from '../passages/last-search.ts'
+import type { Span } from '../passages/matches.ts'
+import { isMarkdownDocument } from '../passages/print-passages.ts'
+import { readDocumentChunks } from './chunks.ts'
+
+/** A document and the part of its text to show. */
+export interface DocumentView extends CitedDocument {
+  /** Part of the text to show; undefined if none is shown. */
+  readonly part?: Span
+  /** Text, at least to the end of that part. */
+  readonly text: string
+  readonly isWhole: boolean
+  readonly isMarkdown: boolean
+  /** The cited chunk and its context; undefined if no chunk was cited, or it was deleted. */
+  readonly cited?: Span
+  readonly context?: PassageContext
+}
+
+/**
+ * Reads a document with its whole text, or a cited passage in its context.
+ *
+ * @returns no part if no passage is cited, its chunk was deleted, or the runtime cannot list chunks
+ */
+export async function readDocumentView(
+  client: Client,
+  found: CitedDocument,
+  isWhole: boolean,
+): Promise<DocumentView> {
+  const isMarkdown = isMarkdownDocument(found)
+  const { text, cited } = await readVisibleText(client, found, isWhole)
+  const context = cited && findContext(text, cited, isMarkdown)
+  const part = isWhole ? { start: 0, end: text.length } : context?.around
+  return { ...found, text, isWhole, isMarkdown, part, cited, context }
+}
+
+async function readVisibleText(
+  client: Client,
+  { document, passage }: CitedDocument,
+  isWhole: boolean,
+): Promise<DocumentText> {
+  const chunkIndex = passage?.chunkIndex ?? undefined
+  if (!isWhole && chunkIndex === undefined) return { text: '' }
+  try {
+    const { contentHash } = document
+    return await joinDocumentText(readDocumentChunks(client, document), { chunkIndex, isWhole, contentHash })
+  } catch (error) {
+    if (isWhole || !(error instanceof WbError) || error.code !== 'list_records_not_supported') throw error
+    return { text: '' }
+  }
+}
+
+/** Returns the document as the API does, with the cited passage and the whole text if they are shown. */
+export function documentViewJson({ document, passage, text, isWhole, cited, context }: DocumentView): object {
+  const slice = ({ start, end }: Span) => text.slice(start, end)
+  const chunkIndex = passage?.chunkIndex
+  return {
+    ...document,
+    ...(cited && context && { passage: { chunkIndex, text: slice(cited), context: slice(context.around) } }),
+    ...(isWhole && { text }),
+  }
+}

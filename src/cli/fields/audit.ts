@@ -1,0 +1,52 @@
+import type { AuditRecord } from '../../contract/audit-record.ts'
+import type { Column } from '../terminal/output.ts'
+
+const labelOfSubjectType = {
+  apiKey: 'key',
+  oidc: 'signed in',
+  bootstrap: 'bootstrap token',
+  anonymous: 'anonymous',
+  system: 'system',
+} as const
+
+/** Returns the label or ID of the caller, and its type. */
+export function auditSubject({ subject }: Pick<AuditRecord, 'subject'>): string {
+  if (!subject) return ''
+  const name = subject.label ?? subject.id
+  return name === null ? labelOfSubjectType[subject.type] : `${name} (${labelOfSubjectType[subject.type]})`
+}
+
+/** Returns the target of an action, and for a refusal or failure its reason. */
+export function auditTarget({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
+  if (!details) return ''
+  const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
+  if (outcome !== 'success' && rest.requiredScope) return `needs ${rest.requiredScope}`
+  if (outcome !== 'success' && reason) return reason
+  const ids = [rest.documentId, rest.keyId, rest.agentId, rest.jobId, rest.knowledgeBaseId, rest.mcpServerId]
+  const name = label ?? toolName ?? jobKind ?? principalId ?? user_code ?? ids.find(id => id !== undefined)
+  const number = count === undefined ? undefined : `${count} of`
+  const more = rest.scopes && `may ${rest.scopes.replaceAll(',', ' ')}`
+  const decided = rest.decision && `(${rest.decision})`
+  return [number, name ?? reason ?? rest.scheme, more, decided].filter(Boolean).join(' ')
+}
+
+/**
+ * Returns the columns of an audit record.
+ *
+ * @param everywhere  true for records of the whole runtime
+ */
+export function auditColumns(everywhere: boolean): Record<string, Column<AuditRecord>> {
+  return {
+    time: { value: row => row.at, format: 'time' },
+    who: { value: auditSubject, format: 'flexible', widthMin: 17 },
+    what: { value: row => row.action, widthMin: 18 },
+    outcome: {
+      value: row => row.outcome,
+      widthMin: 7,
+      tone: row => (row.outcome === 'success' ? undefined : 'bad'),
+    },
+    on: { value: auditTarget, format: 'flexible' },
+    workspace: { value: row => row.workspaceId, format: 'flexible', pipeOnly: !everywhere },
+    request: { value: row => row.requestId, pipeOnly: true },
+  }
+}

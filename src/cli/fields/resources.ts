@@ -1,0 +1,91 @@
+import type { Document } from '../../contract/documents.ts'
+import type { KnowledgeFilter } from '../../contract/filters.ts'
+import type { EmbedderState, KnowledgeBase } from '../../contract/knowledge.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+import { type Field, formatCount, formatCounted } from '../terminal/output.ts'
+
+export type Fields = Record<string, Field>
+
+/** Returns the fields of a workspace to show. */
+export function workspaceFields(workspace: Workspace): Fields {
+  return {
+    id: workspace.workspaceId,
+    name: workspace.name,
+    kind: workspace.kind,
+    url: workspace.url,
+    keyspace: workspace.keyspace,
+    credentials: Object.entries(workspace.credentials)
+      .map(pair => pair.join('='))
+      .join(', '),
+    'row-level access': workspace.rlacEnabled ? 'on' : 'off',
+    created: { time: workspace.createdAt },
+    updated: { time: workspace.updatedAt },
+  }
+}
+
+/** Returns the fields of a knowledge base to show. */
+export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: EmbedderState }): Fields {
+  return {
+    id: base.knowledgeBaseId,
+    name: base.name,
+    description: base.description,
+    status: base.status,
+    language: base.language,
+    'lexical search': base.lexical.enabled ? 'on' : 'off',
+    embedder: base.embedder && embedderState(base.embedder),
+    collection: base.vectorCollection,
+    created: { time: base.createdAt },
+    updated: { time: base.updatedAt },
+  }
+}
+
+function embedderState({ state, chunks, fittedChunks }: EmbedderState): string {
+  if (state === 'ready')
+    return `ready, fitted on ${formatCount(fittedChunks)} of ${formatCounted(chunks, 'chunk')}`
+  return `${state}, ${formatCounted(chunks, 'chunk')}`
+}
+
+/** Returns the fields of a saved filter to show. */
+export function filterFields(saved: KnowledgeFilter): Fields {
+  return {
+    id: saved.knowledgeFilterId,
+    name: saved.name,
+    description: saved.description,
+    filter: JSON.stringify(saved.filter),
+    created: { time: saved.createdAt },
+    updated: { time: saved.updatedAt },
+  }
+}
+
+/** Returns the title of a document, else its file name, source ID or ID. */
+export function documentName(document: Document): string {
+  return documentTitle(document) || document.sourceFilename || document.sourceDocId || document.documentId
+}
+
+/** Returns the title of a document; undefined if it has none. */
+export function documentTitle({ metadata }: Document): string | undefined {
+  return (typeof metadata.title === 'string' && metadata.title.trim()) || undefined
+}
+
+/** Returns the fields of a document to show. */
+export function documentFields(document: Document): Fields {
+  const { title, ...rest } = document.metadata
+  return {
+    id: document.documentId,
+    title: title === undefined ? undefined : String(title),
+    file: document.sourceFilename,
+    source: document.sourceDocId,
+    type: document.fileType,
+    status: document.status,
+    error: document.errorMessage,
+    chunks: document.chunkTotal,
+    bytes: document.fileSize,
+    hash: document.contentHash,
+    'visible to': document.visibleTo?.join(', '),
+    metadata: Object.entries(rest)
+      .map(pair => pair.join('='))
+      .join(', '),
+    ingested: { time: document.ingestedAt },
+    updated: { time: document.updatedAt },
+  }
+}

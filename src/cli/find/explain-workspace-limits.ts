@@ -1,0 +1,34 @@
+import type { Client } from '../../client/client.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import { auth } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+
+/**
+ * Explains that a caller may not see a workspace because it is restricted to other workspaces, or to none.
+ *
+ * @param names  names of the workspaces that the caller sees
+ * @returns undefined if the caller is not restricted, or the runtime does not identify it
+ */
+export async function explainWorkspaceLimits(
+  client: Client,
+  names: readonly string[],
+): Promise<string | undefined> {
+  const me = await fetchCaller(client)
+  if (!me?.workspaceScopes) return undefined
+  const name = plainLine(me.label ?? me.id)
+  if (names.length === 0 && me.type === 'oidc')
+    return `you are signed in as ${name}, but you have no access to any workspace: the claim wb_workspace_scopes of your token is missing or empty`
+  const who = me.type === 'apiKey' ? `this key (${name}) has access to` : `${name} has access to`
+  if (names.length === 0) return `${who} no existing workspace`
+  return `${who} workspace ${names.map(plainLine).join(', ')} only`
+}
+
+async function fetchCaller(client: Client) {
+  try {
+    return await client.call(auth.me, {})
+  } catch (error) {
+    if (error instanceof WbError || error instanceof Unreachable) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,62 @@
+import type { Client } from '../../client/client.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+
+/** Knowledge base to find or create. */
+export interface FindOrCreateBaseOptions {
+  readonly client: Client
+  readonly name: string
+  find(name: string): Promise<KnowledgeBase>
+  /** True if the user named the workspace. A missing one is then not created. */
+  readonly isWorkspaceNamed: boolean
+  workspace(): Promise<Workspace>
+  /** Returns true if a missing knowledge base may be created. */
+  confirm(question: string): Promise<boolean>
+  readonly signal: AbortSignal
+}
+
+/**
+ * Finds a knowledge base by name or ID, or creates a missing one if `agree` allows it.
+ *
+ * @throws WbError knowledge_base_not_found  when it is missing and may not be created; suggests `--create`
+ */
+export async function findOrCreateBase(
+  options: FindOrCreateBaseOptions,
+): Promise<{ base: KnowledgeBase; created: boolean }> {
+  const { name } = options
+  try {
+    return { base: await options.find(name), created: false }
+  } catch (error) {
+    if (!isMissing(error, options)) throw error
+    const { next = [] } = error.facts as { next?: string[] }
+    const close =
+      typeof error.facts.didYouMean === 'string' ? ` (or did you mean ${error.facts.didYouMean}?)` : ''
+    if (!(await options.confirm(`There is no knowledge base "${name}"${close}. Create it?`)))
+      throw new WbError(error.code, error.message, {
+        ...error.facts,
+        next: [...next, 'add --create to create it'],
+      })
+    const { workspaceId } = await options.workspace()
+    return createBase(options, workspaceId)
+  }
+}
+
+/** Creates the knowledge base, or returns the one that another command created in the meantime. */
+async function createBase({ client, name, signal, find }: FindOrCreateBaseOptions, workspaceId: string) {
+  try {
+    const base = await client.call(kb.create, { params: { workspaceId }, body: { name } }, { signal })
+    return { base, created: true }
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'kb_name_taken')
+      return { base: await find(name), created: false }
+    throw error
+  }
+}
+
+function isMissing(error: unknown, { isWorkspaceNamed }: FindOrCreateBaseOptions): error is WbError {
+  if (!(error instanceof WbError)) return false
+  const hasNoWorkspace =
+    error.code === 'workspace_not_found' && error.facts.requestId === undefined && !isWorkspaceNamed
+  return error.code === 'knowledge_base_not_found' || hasNoWorkspace
+}

@@ -1,0 +1,67 @@
+import type { IngestInput } from '../../contract/documents.ts'
+
+/** A text to ingest. */
+export interface Source {
+  /** Path as the user would type it, for error messages. */
+  readonly path: string
+  readonly body: IngestInput & { readonly sourceFilename: string }
+}
+
+/**
+ * Reason why a file did not become a document. The code is from the API or the operating system (`EACCES`).
+ */
+export interface Problem {
+  readonly path: string
+  readonly code: string
+  readonly message: string
+}
+
+/** Result of reading a path: a text, a problem, or a file that is skipped because it is not a document. */
+export type IngestItem =
+  | { readonly kind: 'source'; readonly source: Source }
+  | { readonly kind: 'failed'; readonly problem: Problem }
+  | ({ readonly kind: 'skipped' } & Skipped)
+
+/** A file or line that is not a document. */
+export interface Skipped {
+  readonly path: string
+  /** Kind of file, which is counted: `.png`, `empty files`. */
+  readonly as: string
+  /** Reason in a few words: `not supported`. */
+  readonly reason: string
+}
+
+/** A file to read. */
+export interface FileToRead {
+  /** Absolute path, or relative to the working directory. */
+  readonly file: string
+  /** Path as the user would type it. */
+  readonly path: string
+  /** `sourceFilename`: relative to the argument, with forward slashes. */
+  readonly name: string
+  /** True if the user named this file, so that it cannot be skipped silently. */
+  readonly isNamedByUser: boolean
+}
+
+/** Returns a problem for a file that the user named, and skips any other file. */
+export function failOrSkip(
+  { isNamedByUser, path }: FileToRead,
+  skipped: Omit<Skipped, 'path'>,
+  problem: Omit<Problem, 'path'>,
+): IngestItem {
+  return isNamedByUser
+    ? { kind: 'failed', problem: { path, ...problem } }
+    : { kind: 'skipped', path, ...skipped }
+}
+
+/** Returns the result for a pipe, a socket or a device. */
+export function specialFileItem(file: FileToRead): IngestItem {
+  return failOrSkip(
+    file,
+    { as: 'special files', reason: 'pipe, socket or device' },
+    {
+      code: 'unsupported_file_type',
+      message: 'it is a pipe, a socket or a device; pipe it in: wb kb ingest NAME - --name FILE',
+    },
+  )
+}

@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs'
+import { WbError } from '../../contract/errors.ts'
+import { knowledgeBaseChoices } from '../command/choices.ts'
+import { isNameTaken } from '../command/existing-arg.ts'
+import { UsageError } from '../errors.ts'
+import type { ResolveContext } from '../find/resolve.ts'
+import { isId } from '../id.ts'
+import { resolveTypedPath } from '../resolve-typed-path.ts'
+
+/** Arguments of `wb add`. */
+export interface AddArguments {
+  /** Named knowledge base; undefined selects the only one. */
+  readonly base: string | undefined
+  readonly paths: readonly string[]
+}
+
+/**
+ * Separates a knowledge base from the paths. The first of several words is the knowledge base, unless it is a
+ * path and no knowledge base has this name.
+ *
+ * @throws UsageError  when the only word is not a path
+ */
+export async function splitAddArguments(
+  words: readonly string[],
+  cwd: string,
+  context: ResolveContext,
+): Promise<AddArguments> {
+  const [first = '', ...rest] = words
+  if (rest.length === 0 && !isPath(first, cwd))
+    throw new UsageError(`there is no file or folder "${first}"`, [
+      'wb add ./my-folder',
+      `wb add ${first} ./my-folder    if ${first} is a knowledge base`,
+    ])
+  if (rest.length === 0 || (isPath(first, cwd) && !(await isBaseName(first, context))))
+    return { base: undefined, paths: words }
+  return { base: first, paths: rest }
+}
+
+/** True for an existing path, a glob, or `-`. */
+function isPath(word: string, cwd: string): boolean {
+  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(resolveTypedPath(cwd, word))
+}
+
+async function isBaseName(word: string, context: ResolveContext): Promise<boolean> {
+  if (isId(word)) return true
+  try {
+    return await isNameTaken(knowledgeBaseChoices.list(context, {}), word)
+  } catch (error) {
+    // Without a workspace, there are no knowledge bases.
+    if (error instanceof WbError && error.code === 'workspace_not_found') return false
+    throw error
+  }
+}

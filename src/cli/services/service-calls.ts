@@ -1,0 +1,113 @@
+import { type Client, collect } from '../../client/client.ts'
+import type { Route } from '../../contract/route.ts'
+import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
+import { pickResource, type ResolveContext, type ResourceKind } from '../find/resolve.ts'
+import { isId } from '../id.ts'
+import { type Service, type ServiceType, serviceKinds, serviceTypes } from './kinds.ts'
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** API calls for services of any type. The types differ only in their fields. */
+export class ServiceCalls {
+  constructor(
+    private readonly client: Client,
+    private readonly workspaceId: string,
+  ) {}
+
+  async *list(type: ServiceType): AsyncGenerator<Service> {
+    const route: Route = serviceKinds[type].routes.list
+    const request = { params: { workspaceId: this.workspaceId } }
+    for await (const record of this.client.items(route, request)) yield toService(type, record)
+  }
+
+  /** Returns at most `limit` services of a type, in the order of the list. */
+  async first(type: ServiceType, limit: number, signal: AbortSignal): Promise<Service[]> {
+    const route: Route = serviceKinds[type].routes.list
+    const request = { params: { workspaceId: this.workspaceId }, query: { limit } }
+    const { items } = (await this.client.call(route, request, { signal })) as { items: unknown[] }
+    return items.map(item => toService(type, item))
+  }
+
+  async *listAll(types: readonly ServiceType[]): AsyncGenerator<Service> {
+    for (const type of types) yield* this.list(type)
+  }
+
+  create(type: ServiceType, body: Fields): Promise<Service> {
+    return this.call(type, serviceKinds[type].routes.create, undefined, body)
+  }
+
+  update(service: Service, body: Fields): Promise<Service> {
+    return this.call(service.type, serviceKinds[service.type].routes.update, service.id, body)
+  }
+
+  /** Returns why a service cannot be used; null if no problem is known. */
+  async problemOf({ type, id }: Service, signal?: AbortSignal): Promise<ServiceProblem | null> {
+    const { workspaceId } = this
+    const query = { includeProblem: 'true' }
+    const options = signal && { signal }
+    if (type === 'llm') {
+      const request = { params: { workspaceId, llmServiceId: id }, query }
+      return (await this.client.call(llmServices.show, request, options)).problem ?? null
+    }
+    if (type !== 'embedding') return null
+    const request = { params: { workspaceId, embeddingServiceId: id }, query }
+    return (await this.client.call(embeddingServices.show, request, options)).problem ?? null
+  }
+
+  async delete({ type, id }: Service): Promise<void> {
+    await this.client.call<Route>(serviceKinds[type].routes.delete, {
+      params: this.params(type, id),
+    } as object)
+  }
+
+  /**
+   * Finds a service by ID or name.
+   *
+   * @throws WbError     with the not-found code of the type, when no service matches; suggests a similar name
+   * @throws UsageError  when several services match
+   */
+  async find(
+    wanted: string,
+    type: ServiceType | undefined,
+    { promptForChoice }: ResolveContext,
+  ): Promise<Service> {
+    const types = type ? [type] : serviceTypes
+    const all = await collect(this.listAll(types))
+    const named = all.map(row => ({ row, id: row.id, name: row.record.name }))
+    const withId = named.filter(({ id }) => id === wanted)
+    const among = isId(wanted) && withId.length > 0 ? withId : named
+    return pickResource(among, wanted, resourceKindOfType(type), promptForChoice)
+  }
+
+  private async call(
+    type: ServiceType,
+    route: Route,
+    id: string | undefined,
+    body: Fields,
+  ): Promise<Service> {
+    const request = { params: this.params(type, id), body } as object
+    return toService(type, await this.client.call(route, request))
+  }
+
+  private params(type: ServiceType, id: string | undefined): Record<string, string> {
+    return {
+      workspaceId: this.workspaceId,
+      ...(id === undefined ? {} : { [serviceKinds[type].idField]: id }),
+    }
+  }
+}
+
+function resourceKindOfType(type: ServiceType | undefined): ResourceKind {
+  const listed = type === undefined ? '' : ` --type ${type}`
+  return {
+    noun: type === undefined ? 'service' : serviceKinds[type].noun,
+    notFoundCode: type === undefined ? 'not_found' : serviceKinds[type].notFoundCode,
+    listCommand: `wb services list${listed}`,
+    createCommands: [`wb services create${listed}`],
+  }
+}
+
+function toService(type: ServiceType, answer: unknown): Service {
+  const record = answer as Service['record']
+  return { type, id: String(record[serviceKinds[type].idField]), record }
+}

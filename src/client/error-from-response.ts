@@ -1,0 +1,106 @@
+import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/errors.ts'
+import type { Incoming } from './fetch.ts'
+import { Unreachable } from './unreachable.ts'
+
+/** Substitutes by status for error codes that this version does not know. */
+const codeOfHttpStatus: Record<number, ErrorCode> = {
+  400: 'invalid_request',
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not_found',
+  409: 'conflict',
+  413: 'payload_too_large',
+  422: 'validation_error',
+  429: 'rate_limited',
+  431: 'headers_too_large',
+  501: 'list_records_not_supported',
+  502: 'data_api_error',
+  503: 'control_plane_unavailable',
+}
+
+interface ErrorFields {
+  code: string
+  message: string
+  requestId?: string
+  hint?: string
+}
+
+/**
+ * Converts an error response to the error that the runtime threw.
+ *
+ * @see docs/requirements.md#S7.1-01
+ */
+export async function errorFromResponse(answer: Incoming): Promise<WbError | Unreachable> {
+  if (answer.status >= 300 && answer.status < 400) return redirectError(answer)
+  const body = await answer.text()
+  const fields = parseEnvelope(body) ?? parseHealthProbe(body)
+  if (!fields) return notARuntime(answer)
+  const { code, message } = fields
+  const facts = { requestId: fields.requestId, hint: fields.hint, wireCode: code, wireStatus: answer.status }
+  if (isErrorCode(code)) return new WbError(code, message, facts)
+  return new WbError(codeOfHttpStatus[answer.status] ?? 'internal_error', message, facts)
+}
+
+function parseEnvelope(body: string): ErrorFields | undefined {
+  const { code, message, requestId, hint } = {
+    ...(parseObject(body).error as Partial<ErrorFields> | undefined),
+  }
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined
+  return { code, message, requestId: textOrUndefined(requestId), hint: textOrUndefined(hint) }
+}
+
+/** Returns the fields of a JSON object; empty for any other text. */
+function parseObject(body: string): Record<string, unknown> {
+  try {
+    return { ...(JSON.parse(body) as Record<string, unknown> | null) }
+  } catch {
+    return {}
+  }
+}
+
+/** Parses the response to a health probe in rescue mode, which has no error envelope. */
+function parseHealthProbe(body: string): ErrorFields | undefined {
+  const { status, reason } = parseObject(body)
+  if (status !== 'degraded' || typeof reason !== 'string') return undefined
+  return {
+    code: reason,
+    message: 'this runtime is in rescue mode',
+    hint: rescueHint,
+  }
+}
+
+/** Fields of a response can have any type. */
+function textOrUndefined(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
+}
+
+function redirectError(answer: Incoming): Unreachable {
+  return new Unreachable(
+    `${originOf(answer)} redirects to ${redirectTarget(answer)}; API calls do not follow redirects`,
+    'Use the address of the runtime itself with --url.',
+  )
+}
+
+/** Returns the target of a redirect without its query and user information, which may be secret. */
+function redirectTarget({ url, headers }: Incoming): string {
+  const location = headers.get('location') ?? ''
+  if (!URL.canParse(location, url || undefined)) return 'elsewhere'
+  const { protocol, host, pathname } = new URL(location, url || undefined)
+  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : 'elsewhere'
+}
+
+/** Hint for a response that is not from a runtime. */
+export const addressHint = 'Check the address (--url, WB_URL), and any proxy in front of the runtime.'
+
+/** Returns the error for a response that is not from a runtime. */
+export function notARuntime(answer: Incoming): Unreachable {
+  return new Unreachable(
+    `${originOf(answer)} responded with ${answer.status}, but is not a Workbase runtime`,
+    addressHint,
+  )
+}
+
+/** Returns the origin of a response, for messages. */
+export function originOf({ url }: Incoming): string {
+  return url === '' ? 'the runtime' : new URL(url).origin
+}

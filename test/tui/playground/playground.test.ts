@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { Unreachable } from '../../../src/client/unreachable.ts'
+import { Playground } from '../../../src/tui/playground/playground.ts'
+import type { PlaygroundSearch, SearchResults } from '../../../src/tui/playground/port.ts'
+import { TestClock, until } from '../../harness/runtime.ts'
+import { base, found, keysOf, Play } from './play.ts'
+
+interface Call {
+  readonly request: PlaygroundSearch
+  readonly signal: AbortSignal
+  answer(found: SearchResults): void
+  fail(error: Error): void
+}
+
+function stage(copy?: (text: string) => Promise<void>) {
+  const clock = new TestClock()
+  const calls: Call[] = []
+  const { about, bases } = new Play().state
+  const port = {
+    knowledgeBases: async () => [...bases, base('new')],
+    search: (request: PlaygroundSearch, signal: AbortSignal) =>
+      new Promise<SearchResults>((answer, fail) => calls.push({ request, signal, answer, fail })),
+  }
+  const left: string[] = []
+  const play = new Playground(
+    {
+      about,
+      bases,
+      base: bases[0],
+      question: '',
+      size: { columns: 100, rows: 30 },
+      nowMs: clock.now(),
+    },
+    { port, clock, copy, onChange() {}, onRedraw() {}, onLeave: () => left.push('left') },
+  )
+  const type = (typed: string) => {
+    for (const key of keysOf(typed)) play.dispatch(key)
+  }
+  return { clock, calls, play, left, type }
+}
+
+test('who types on is not answered in between, and a newer question calls off the older one', async () => {
+  const { clock, calls, play, type } = stage()
+  type('h')
+  clock.advance(119)
+  type('e')
+  clock.advance(119)
+  expect(calls).toEqual([])
+  clock.advance(1)
+  expect(calls.map(({ request }) => request.body.text)).toEqual(['he'])
+  type('a')
+  expect(calls[0]!.signal.aborted).toBe(true)
+  clock.advance(120)
+  calls[1]!.answer(found('newer'))
+  await until(() => play.state.answer !== undefined)
+  calls[0]!.answer(found('older'))
+  await Promise.resolve()
+  expect(play.state.answer?.passages).toMatchObject([{ id: 'newer' }])
+  play.close()
+})
+
+test('a runtime that is away is asked again until it answers', async () => {
+  const { clock, calls, play, type } = stage()
+  type('heat')
+  clock.advance(120)
+  for (const [tries, waitMs] of [500, 1_000, 2_000].entries()) {
+    calls[tries]!.fail(new Unreachable('nothing answers', ''))
+    await until(() => play.state.tries === tries + 1)
+    clock.advance(waitMs)
+    expect(calls).toHaveLength(tries + 2)
+  }
+  calls[3]!.answer(found('a'))
+  await until(() => play.state.tries === 0)
+  expect(play.state).toMatchObject({ answer: { passages: [{ id: 'a' }] }, pending: undefined })
+})
+
+test('a list is fetched anew where one chooses, and copying says how it went', async () => {
+  const copied: string[] = []
+  const { play, left, type } = stage(async text => void copied.push(text))
+  type('\t')
+  await until(() => play.state.bases.length === 2)
+  type('\t')
+  type('heat\x1b')
+  type('cw')
+  await until(() => play.state.notice !== '')
+  expect(copied).toEqual(['wb kb search papers heat'])
+  type('\x03')
+  expect(left).toEqual(['left'])
+  play.close()
+})
