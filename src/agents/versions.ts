@@ -84,8 +84,8 @@ export class Versions {
   }
 
   /**
-   * Returns the version of an earlier question that a version was asked in, if that one is not in the conversation.
-   * It is kept with the version of the same question that was in the conversation last.
+   * Returns the version of an earlier question that a version belongs to, if that one is not in the conversation.
+   * It is stored with the version of the same question that was in the conversation last.
    */
   async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
     if (versionId !== messageId) return versionId
@@ -104,7 +104,7 @@ export class Versions {
     let last: Followers = question
     for (;;) {
       const batch: MessageRow[] = await this.#behind(place, last)
-      // A summary of earlier turns can stand between a question and its answer.
+      // A summary of earlier turns can be between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
       if (next) return next.role === 'agent' ? shortened(toMessage(next)) : null
       if (batch.length === 0) return null

@@ -47,9 +47,9 @@ export interface RemoteToolsParts {
 
 const serversMax = 200
 const concurrentServersMax = 8
-/** Maximum time for a whole list. After it, no further servers are requested. */
+/** Maximum time in milliseconds for listing all servers. After it, no further servers are requested. */
 const listWithinMs = 10_000
-/** Maximum total size of all cached lists, and of one returned list, in UTF-16 units. */
+/** Maximum total size of all cached tools, and of the tools that one call of `list` returns, in UTF-16 units. */
 const charsRemembered = 64_000_000
 const charsListed = 16_000_000
 
@@ -107,7 +107,7 @@ export class RemoteTools {
     return { tools, signInTo }
   }
 
-  /** Requests a few servers at once, because each response is read into memory. */
+  /** Requests the servers concurrently, at most eight at the same time, because each response is read into memory. */
   async #offers(servers: readonly McpServerRow[], auth: AuthContext) {
     const until = this.#parts.clock.now() + listWithinMs
     const answers = await pMap(servers, server => this.#offerOf(server, auth, until), {
@@ -117,8 +117,8 @@ export class RemoteTools {
   }
 
   /**
-   * Returns the offer of a server, which is undefined if the caller has to sign in first; undefined after a
-   * failure.
+   * Returns a server with its offer, which is undefined if the caller has to sign in first. Logs a failure, and
+   * returns undefined.
    */
   async #offerOf(
     server: McpServerRow,

@@ -10,7 +10,7 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import { boundResult, failureResult, previewText, ToolError } from './tool-result.ts'
 
 /**
- * Maximum time for a call.
+ * Maximum time for a call, in milliseconds.
  *
  * @see docs/agents.md#which-tools-may-run
  */

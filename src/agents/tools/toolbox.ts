@@ -62,7 +62,7 @@ export class Toolbox {
    * Returns the current tools of an agent, in display order: all built-in ones if it names none, or those it
    * names that are available. Requests only the servers of these tools.
    *
-   * @param auth  caller of the turn, for whom tools are called
+   * @param auth  caller of the turn, whose access applies to tool calls
    * @throws workspace_not_found
    * @throws the signal's reason  the caller has aborted
    */
