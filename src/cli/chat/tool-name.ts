@@ -1,4 +1,4 @@
-import { ofServer } from '../../contract/tool-ids.ts'
+import { parseMcpToolId } from '../../contract/tool-ids.ts'
 import { lookUpName, type Names } from '../shown/tool-name.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
@@ -8,7 +8,7 @@ import { plainLine, revealed } from '../terminal/terminal-text.ts'
  * @param servers  names of MCP servers
  */
 export function toolName(id: string, servers: Names): string {
-  const parts = ofServer(id)
+  const parts = parseMcpToolId(id)
   const server = parts && lookUpName(servers, parts.server)
   return revealed(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
 }

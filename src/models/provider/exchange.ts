@@ -25,12 +25,12 @@ export type SendRequest = (input: unknown, init: RequestInit | undefined) => Pro
  * Returns a function that sends requests of the SDK with our own headers only. Headers of the SDK describe
  * this machine, and some come from the environment.
  *
- * @param tell  called when the guard refuses a connection, because the SDK would retry and hide the reason
+ * @param onRefused  called when the guard refuses a connection, because the SDK would retry and hide the reason
  */
 export function createSend(
   { endpoint, credential, headers }: RequestTarget,
   outbound: Outbound,
-  tell: (refusal: ProviderFailure) => void,
+  onRefused: (refusal: ProviderFailure) => void,
 ): SendRequest {
   return async (input, init) => {
     const url = new URL(String(input))
@@ -51,7 +51,7 @@ export function createSend(
     } catch (error) {
       const refusal = endpointRefusalIn(error)
       if (refusal)
-        tell(
+        onRefused(
           new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal),
         )
       throw error
