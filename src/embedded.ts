@@ -29,7 +29,7 @@ import { isEmptyStore as hasNoRows, isNewStore } from './storage/sqlite/empty-st
 export { readProjectFile, surveyFolder } from './config/survey-folder.ts'
 
 /** Data directory of a runtime on this machine, and the sources of its configuration file. */
-interface Place {
+interface LocalRuntimeOptions {
   readonly dataDir: string
   readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
   /** Working directory of the command. */
@@ -44,12 +44,12 @@ export interface LocalConfig {
   readonly described: readonly ConfigValue[]
   readonly warnings: readonly string[]
   /** Valid settings that this version does not support yet. */
-  readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
+  readonly unsupported: readonly { readonly key: string; readonly message: string }[]
   readonly overrides: RuntimeOverrides
 }
 
 /** Returns the configuration file that applies. */
-export function locateConfig({ dataDir, config, cwd }: Place): ConfigFile {
+export function locateConfig({ dataDir, config, cwd }: LocalRuntimeOptions): ConfigFile {
   const { flag, variable, trusted } = config
   return findConfig({ flag, env: variable, trusted, cwd, dataDir })
 }
@@ -60,7 +60,7 @@ export function locateConfig({ dataDir, config, cwd }: Place): ConfigFile {
  * @throws validation_error  see `loadConfig`
  */
 export function readConfig(
-  place: Place,
+  place: LocalRuntimeOptions,
   { env, signals, keyCost }: Pick<Io, 'env' | 'signals' | 'keyCost'>,
   flags: { host?: string; port?: number } = {},
 ): LocalConfig {
@@ -68,29 +68,29 @@ export function readConfig(
   const environment = signals.withDefaults(() => createEnvironment(env, readManagedEnv(place.dataDir)))
   const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
   const described = describeConfig(config, sources)
-  const notBuilt = missingDriverProblems(config)
-  return { found, config, environment, described, warnings, notBuilt, overrides: { keyCost } }
+  const unsupported = missingDriverProblems(config)
+  return { found, config, environment, described, warnings, unsupported, overrides: { keyCost } }
 }
 
 /** Log of a runtime in this process. */
-export interface Voice {
+export interface LogSettings {
   level: LogLevel
   stream: { write(line: string): unknown }
 }
 
 /** Returns true if a data directory has never had a store. */
-export function hasNoStore({ dataDir }: Place, { config }: LocalConfig): boolean {
+export function hasNoStore({ dataDir }: LocalRuntimeOptions, { config }: LocalConfig): boolean {
   return isNewStore(storePath(config, dataDir), dataDir)
 }
 
 /** `kept`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
-export type Store = 'kept' | 'empty'
+export type StoreChoice = 'kept' | 'empty'
 
 /** Opens a runtime for one command. */
 export async function openLocal(
-  { dataDir }: Place,
+  { dataDir }: LocalRuntimeOptions,
   { config, environment, overrides }: LocalConfig,
-  { voice, store }: { voice: Voice; store: Store },
+  { voice, store }: { voice: LogSettings; store: StoreChoice },
 ): Promise<Runtime> {
   const { openRuntime } = await import('./runtime.ts')
   const { jobsResume } = config.controlPlane
@@ -114,9 +114,9 @@ export async function openLocal(
  * @param options.restart  reopens the runtime
  */
 export async function openServed(
-  { dataDir }: Place,
+  { dataDir }: LocalRuntimeOptions,
   { config, environment, overrides }: LocalConfig,
-  options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
+  options: { loopback: boolean; voice: LogSettings; isAgain: boolean; restart: () => void },
 ): Promise<ServerRuntime> {
   const rescue = await import('./rescue.ts')
   const { loopback, voice, isAgain, restart } = options
@@ -129,23 +129,23 @@ export async function openServed(
 }
 
 /** Returns true if the store of a data directory is missing or has no rows, as after commands that only read. */
-export function holdsNothing(dataDir: string): boolean {
+export function isStoreEmpty(dataDir: string): boolean {
   return hasNoRows(join(dataDir, 'workbase.db'))
 }
 
 /** Returns problems of secrets that are missing or too short, by key. Uses no network. */
-export function secretProblems({ config, environment }: LocalConfig): LocalConfig['notBuilt'] {
+export function secretProblems({ config, environment }: LocalConfig): LocalConfig['unsupported'] {
   try {
     readAuthSecrets(config, environment)
     return []
   } catch (error) {
     if (!(error instanceof WbError)) throw error
-    return error.facts.problems as LocalConfig['notBuilt']
+    return error.facts.problems as LocalConfig['unsupported']
   }
 }
 
 /** Answers requests to a runtime over the network. */
-export async function openPort(
+export async function serveRuntime(
   runtime: Pick<Runtime, 'app'>,
   options: ListenOptions,
 ): Promise<RunningServer> {
@@ -154,12 +154,12 @@ export async function openPort(
 }
 
 /** Returns true if callers without a credential are accepted. */
-export function anonymousPass({ config }: LocalConfig): boolean {
+export function acceptsAnonymous({ config }: LocalConfig): boolean {
   return allowsAnonymous(config)
 }
 
 /** Findings about a data directory. */
-export interface Examined {
+export interface DataDirReport {
   /** Path of the store; undefined for a store in memory. */
   readonly path?: string
   readonly schema?: { readonly found: number; readonly known: number }
@@ -173,7 +173,10 @@ export interface Examined {
  *
  * @throws control_plane_unavailable  the store cannot be read
  */
-export async function examine({ dataDir }: Place, { config }: LocalConfig): Promise<Examined> {
+export async function checkDataDir(
+  { dataDir }: LocalRuntimeOptions,
+  { config }: LocalConfig,
+): Promise<DataDirReport> {
   const { checkStore } = await import('./storage/sqlite/check.ts')
   const left = listScratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
@@ -191,7 +194,7 @@ export async function examine({ dataDir }: Place, { config }: LocalConfig): Prom
 }
 
 /** Sends requests from this process, through the guard for outbound calls of the runtime. */
-async function outward<T>(
+async function withOutbound<T>(
   { config, environment }: LocalConfig,
   ask: (outbound: Outbound) => Promise<T>,
 ): Promise<T> {
@@ -208,14 +211,14 @@ async function outward<T>(
 }
 
 /** Calls the configured chat provider. Returns undefined if none is configured. */
-export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
+export async function probeConfiguredChat(local: LocalConfig): Promise<Probe | undefined> {
   const [{ hasChatProvider }, { probeChatProvider: chatFound, probe }] = await Promise.all([
     import('./models/chat/chat-provider.ts'),
     import('./operation/probes.ts'),
   ])
   const { config, environment } = local
   if (!hasChatProvider(config, environment)) return undefined
-  return outward(local, outbound =>
+  return withOutbound(local, outbound =>
     probe(systemClock, signal => chatFound({ chat: config.chat, environment, outbound }, signal)),
   )
 }
@@ -230,7 +233,9 @@ export interface ConfiguredIdentityProvider {
 }
 
 /** @returns undefined if none is configured */
-export async function identityProvider(local: LocalConfig): Promise<ConfiguredIdentityProvider | undefined> {
+export async function configuredIdentityProvider(
+  local: LocalConfig,
+): Promise<ConfiguredIdentityProvider | undefined> {
   const { discoveryUrl: wellKnown } = await import('./auth/oidc/transport.ts')
   const { auth } = local.config
   if (!usesOidc(auth) || !auth.oidc) return undefined
@@ -241,7 +246,7 @@ export async function identityProvider(local: LocalConfig): Promise<ConfiguredId
     issuer,
     url,
     date: signal =>
-      outward(local, async ask =>
+      withOutbound(local, async ask =>
         (await ask(url, { method: 'GET', headers, body: null, signal })).headers.get('date'),
       ),
   }

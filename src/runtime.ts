@@ -112,10 +112,13 @@ export interface Runtime {
  * @throws driver_unavailable         this version does not support the configured control plane
  * @throws validation_error           a configured secret is missing, or the identity provider is unreachable
  */
-export async function openRuntime(settings: RuntimeSettings, seams: RuntimeOverrides = {}): Promise<Runtime> {
+export async function openRuntime(
+  settings: RuntimeSettings,
+  overrides: RuntimeOverrides = {},
+): Promise<Runtime> {
   const opened: { close(): Promise<void> }[] = []
   try {
-    return await buildRuntime(settings, seams, opened)
+    return await buildRuntime(settings, overrides, opened)
   } catch (error) {
     for (const part of opened.reverse()) await part.close()
     throw error
@@ -125,26 +128,26 @@ export async function openRuntime(settings: RuntimeSettings, seams: RuntimeOverr
 /** @param opened  receives the parts with files, threads or connections, to close them if the rest fails */
 async function buildRuntime(
   settings: RuntimeSettings,
-  seams: RuntimeOverrides,
+  overrides: RuntimeOverrides,
   opened: { close(): Promise<void> }[],
 ): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
-  const clock = seams.clock ?? systemClock
+  const clock = overrides.clock ?? systemClock
   const secrets = (settings.server ? readAuthSecrets : readUsableAuthSecrets)(config, environment)
   const path = storePath(config, dataDir)
   const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
   const host = hostname()
-  const mark = randomHex(4)
+  const processMark = randomHex(4)
   const thisBuild = runningBuild(environment, clock)
-  const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${mark}`
+  const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${processMark}`
 
-  const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: seams.disk })
+  const store = await openEmbeddedStore({ path, dataDir, threads, clock, disk: overrides.disk })
   opened.push(store)
-  const rows = withValidatedRows((seams.rows ?? (own => own))(store.rows))
-  const before = seams.content ?? (content => content)
+  const rows = withValidatedRows((overrides.rows ?? (own => own))(store.rows))
+  const before = overrides.content ?? (content => content)
   const content = before(store.content)
-  const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
+  const stores = { local: content, mock: before(openMemoryContent(rows)), ...overrides.drivers }
   const cursors = await openCursors(rows)
   const pager = new Pager(rows, cursors)
   const parts = { rows, pager, cursors, clock, log, config, environment }
@@ -159,8 +162,8 @@ async function buildRuntime(
     ...parts,
     dataDir,
     isReleased: (...use) => releases.covers(...use),
-    outbound: seams.outbound,
-    resolve: seams.resolve,
+    outbound: overrides.outbound,
+    resolve: overrides.resolve,
   })
   opened.push(models)
   const auth = openAuth({
@@ -168,9 +171,9 @@ async function buildRuntime(
     config: config.auth,
     secrets,
     tokenKey: await getOrCreateSecret(rows, 'token-key'),
-    keyCost: seams.keyCost ?? productionCost,
+    keyCost: overrides.keyCost ?? productionCost,
     audit,
-    fetch: seams.fetch ?? models.fetch,
+    fetch: overrides.fetch ?? models.fetch,
   })
   if (settings.server) await auth.discover()
 
@@ -181,7 +184,7 @@ async function buildRuntime(
     isSingleUser: config.auth.mode === 'disabled' && settings.loopback,
     publicOrigin: config.runtime.publicOrigin,
   })
-  const listTools: ListRemoteTools = seams.listTools ?? models.listTools
+  const listTools: ListRemoteTools = overrides.listTools ?? models.listTools
   const workspaces = openWorkspaces({
     ...parts,
     stores,
@@ -203,9 +206,9 @@ async function buildRuntime(
     openEmbedder: models.openEmbedder,
     fetch: models.fetch,
     docling: environment.docling,
-    owner: `${host}:${process.pid}:${mark}`,
-    fitsOnItsOwn: settings.server,
-    enqueued: () => {
+    owner: `${host}:${process.pid}:${processMark}`,
+    fitsAutomatically: settings.server,
+    onEnqueued: () => {
       if (settings.server) jobs.wake()
     },
     reportFailure: createFailureReporter(log),
@@ -228,7 +231,7 @@ async function buildRuntime(
     ...parts,
     audit,
     host,
-    mark,
+    processMark,
     perform: operation.ofIngest(claim => knowledge.ingestJob.perform(claim)),
   })
   const agents = openAgents({
@@ -243,7 +246,7 @@ async function buildRuntime(
     uploads: knowledge.uploads,
     onTurnEnd: (provider, outcome) => operation.metrics.chatted(provider, outcome),
   })
-  seams.tools?.(agents)
+  overrides.tools?.(agents)
 
   const resources = openProtectedResources(config)
   const mcp = openMcp({
@@ -299,7 +302,7 @@ async function buildRuntime(
     settings: createAppSettings(config, {
       loopback: settings.loopback,
       uploadDir,
-      strictErrors: seams.strictErrors ?? false,
+      strictErrors: overrides.strictErrors ?? false,
     }),
   })
 

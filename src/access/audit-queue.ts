@@ -64,18 +64,18 @@ interface QueuedRecord {
 /**
  * Queue of records to store, written in groups while requests continue.
  *
- * A flood of records costs the store one write per group, and this process a bounded queue. If refusals are
- * identical, one record is stored with their number, so that there is room for others.
+ * A flood of records costs the store one write per group, and this process a bounded queue. While the queue is
+ * crowded, identical refusals are stored as one record with a count.
  */
 export class AuditQueue {
   readonly #parts: AuditQueueParts
   readonly #waiting: QueuedRecord[] = []
-  /** Waiting records whose content was computed, by content. */
+  /** Queued records whose content key was computed, by that key. */
   readonly #byContent = new Map<string, QueuedRecord>()
-  /** The write in progress. */
-  #group: Promise<void> | undefined
-  #taken = 0
-  #settled = 0
+  /** The write in progress; undefined while the queue is empty. */
+  #pendingWrite: Promise<void> | undefined
+  #addedCount = 0
+  #settledCount = 0
 
   constructor(parts: AuditQueueParts) {
     this.#parts = parts
@@ -84,7 +84,7 @@ export class AuditQueue {
   /** Adds a record. Never throws or waits. */
   take(row: AuditRow): void {
     const key = this.#isCrowded ? contentKey(row) : undefined
-    if (key !== undefined && this.#isCounted(key)) return
+    if (key !== undefined && this.#mergeIntoIdentical(key)) return
     if (this.#waiting.length >= queuedRecordsMax) {
       this.#parts.losses.add(1)
       return
@@ -92,30 +92,30 @@ export class AuditQueue {
     const waiting = { row, contentKey: key, times: 1 }
     this.#waiting.push(waiting)
     if (key !== undefined) this.#byContent.set(key, waiting)
-    this.#taken++
-    this.#group ??= this.#write()
+    this.#addedCount++
+    this.#pendingWrite ??= this.#write()
   }
 
-  /** Resolves when all records taken so far are written or lost. */
+  /** Resolves when all records added so far are written or lost. */
   async flushed(): Promise<void> {
-    const upTo = this.#taken
-    while (this.#settled < upTo) await this.#group
+    const upTo = this.#addedCount
+    while (this.#settledCount < upTo) await this.#pendingWrite
   }
 
   get #isCrowded(): boolean {
     return this.#parts.mergesIdentical && this.#waiting.length >= crowdedLength
   }
 
-  /** Counts a record at an identical one in the queue. Returns false if there is no such record. */
-  #isCounted(key: string): boolean {
-    const same = this.#byContent.get(key)
-    if (!same || this.#parts.clock.now() - Date.parse(same.row.at) > mergeWindowMs) return false
-    same.times++
+  /** Increases the count of an identical record in the queue. Returns false if the queue has no such record, or only an old one. */
+  #mergeIntoIdentical(key: string): boolean {
+    const identical = this.#byContent.get(key)
+    if (!identical || this.#parts.clock.now() - Date.parse(identical.row.at) > mergeWindowMs) return false
+    identical.times++
     return true
   }
 
   async #write(): Promise<void> {
-    // Records taken in this turn of the event loop join the group.
+    // Records added in this turn of the event loop join the group.
     await new Promise(setImmediate)
     const group = this.#waiting.splice(0, recordsPerGroupMax)
     for (const { contentKey: key } of group) if (key !== undefined) this.#byContent.delete(key)
@@ -129,8 +129,8 @@ export class AuditQueue {
     } catch (error) {
       this.#parts.losses.add(records, error)
     }
-    this.#settled += group.length
-    this.#group = this.#waiting.length > 0 ? this.#write() : undefined
+    this.#settledCount += group.length
+    this.#pendingWrite = this.#waiting.length > 0 ? this.#write() : undefined
   }
 }
 

@@ -18,7 +18,7 @@ export class AuditRecords {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
 
   /**
-   * Returns a page of records, the newest first. It includes all records that this process took before.
+   * Returns a page of records, the newest first. It includes all records that this process has added so far.
    *
    * @param workspaceId  null for all workspaces
    * @throws workspace_not_found
@@ -27,13 +27,13 @@ export class AuditRecords {
   async list(workspaceId: string | null, query: AuditQuery): Promise<RowPage<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
-    return this.parts.pager.page(tables.audit, newestFirstStretch(workspaceId, query), query)
+    return this.parts.pager.page(tables.audit, newestFirstRange(workspaceId, query), query)
   }
 
   /**
-   * Streams records in the order in which they were stored, from all processes. It starts after a given
-   * record, or with the next new one. If `after` is unknown, it is taken for the ID of a pruned record, and
-   * the stream starts with the oldest stored record.
+   * Streams records in the order in which they were stored, from all processes. It starts after a given record, or
+   * with the next new one. An unknown `after` is treated as the ID of a pruned record: the stream starts with the
+   * oldest stored record.
    *
    * @param workspaceId  null for all workspaces
    * @param after        ID of a record; null to start with the next new one
@@ -48,20 +48,23 @@ export class AuditRecords {
     await this.parts.trail.flushed()
     const { clock, trail } = this.parts
     return new RowFollower<AuditRecord>({
-      from: await (after === null ? this.newest(workspaceId) : this.placeOf(workspaceId, after)),
-      read: place => this.inOrder(workspaceId, { after: [place], limit: sliceSize }),
+      from: await (after === null ? this.newestOrdinal(workspaceId) : this.ordinalOf(workspaceId, after)),
+      read: ordinal => this.listByOrdinal(workspaceId, { after: [ordinal], limit: sliceSize }),
       select: record => action === undefined || record.action === action,
       toEvent: record => ({ id: record.auditId, event: 'audit', data: record }),
       wait(wake) {
-        const calls = [trail.onStored(wake), clock.after(pollMs, wake)]
+        const cancels = [trail.onStored(wake), clock.after(pollMs, wake)]
         return () => {
-          for (const callOff of calls) callOff()
+          for (const cancel of cancels) cancel()
         }
       },
     })
   }
 
-  private inOrder(workspaceId: string | null, query: Pick<ListQuery, 'after' | 'limit' | 'descending'>) {
+  private listByOrdinal(
+    workspaceId: string | null,
+    query: Pick<ListQuery, 'after' | 'limit' | 'descending'>,
+  ) {
     const list =
       workspaceId === null
         ? { index: 'byOrdinal', prefix: [] }
@@ -69,22 +72,22 @@ export class AuditRecords {
     return this.parts.rows.list(tables.audit, { ...list, ...query })
   }
 
-  private async newest(workspaceId: string | null): Promise<number> {
-    const [newest] = await this.inOrder(workspaceId, { descending: true, limit: 1 })
+  private async newestOrdinal(workspaceId: string | null): Promise<number> {
+    const [newest] = await this.listByOrdinal(workspaceId, { descending: true, limit: 1 })
     return newest?.ordinal ?? 0
   }
 
-  private async placeOf(workspaceId: string | null, auditId: string): Promise<number> {
+  private async ordinalOf(workspaceId: string | null, auditId: string): Promise<number> {
     const stored = await this.parts.rows.get(tables.audit, [auditId])
-    const isAmongThem = stored && (workspaceId === null || stored.row.workspaceId === workspaceId)
-    return isAmongThem ? stored.ordinal : 0
+    const isInTrail = stored && (workspaceId === null || stored.row.workspaceId === workspaceId)
+    return isInTrail ? stored.ordinal : 0
   }
 }
 
-function newestFirstStretch(workspaceId: string | null, { action, since }: AuditQuery): RowRange {
-  const place = workspaceId === null ? '' : 'Workspace'
+function newestFirstRange(workspaceId: string | null, { action, since }: AuditQuery): RowRange {
+  const scopeName = workspaceId === null ? '' : 'Workspace'
   const prefix: ColumnValue[] = workspaceId === null ? [] : [workspaceId]
   const order = { descending: true, through: since }
-  if (action === undefined) return { index: `by${place}Time`, prefix, ...order }
-  return { index: `by${place}ActionTime`, prefix: [...prefix, action], ...order }
+  if (action === undefined) return { index: `by${scopeName}Time`, prefix, ...order }
+  return { index: `by${scopeName}ActionTime`, prefix: [...prefix, action], ...order }
 }

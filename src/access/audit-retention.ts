@@ -26,7 +26,7 @@ export interface AuditRetentionParts {
   readonly log: Log
   readonly trail: AuditTrail
   readonly retentionDays: number
-  readonly actsMax?: number
+  readonly actionsMax?: number
   readonly refusalsMax?: number
 }
 
@@ -34,50 +34,50 @@ export interface AuditRetentionParts {
 export class AuditRetention {
   readonly #parts: AuditRetentionParts
   readonly #hourly: HourlyTask
-  #since = 0
-  #unlisten = () => {}
+  #newRecords = 0
+  #removeListener = () => {}
 
   constructor(parts: AuditRetentionParts) {
     this.#parts = parts
-    const failed = (error: unknown) => parts.log.warn({ error }, 'old audit records could not be deleted')
-    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(failed))
+    const logFailure = (error: unknown) => parts.log.warn({ error }, 'old audit records could not be deleted')
+    this.#hourly = new HourlyTask(parts.clock, () => this.#prune().catch(logFailure))
   }
 
   /** Prunes now, every hour, and after many new records. */
   start(): void {
-    this.#unlisten = this.#parts.trail.onStored(records => {
-      this.#since += records
-      if (this.#since >= recordsBetweenChecksMax) this.#hourly.now()
+    this.#removeListener = this.#parts.trail.onStored(records => {
+      this.#newRecords += records
+      if (this.#newRecords >= recordsBetweenChecksMax) this.#hourly.runNow()
     })
     this.#hourly.start()
   }
 
   close(): Promise<void> {
-    this.#unlisten()
+    this.#removeListener()
     return this.#hourly.close()
   }
 
   async #prune(): Promise<void> {
-    this.#since = 0
+    this.#newRecords = 0
     const { clock, retentionDays } = this.#parts
-    const { actsMax = actionsMaxDefault, refusalsMax = refusalsMaxDefault } = this.#parts
+    const { actionsMax = actionsMaxDefault, refusalsMax = refusalsMaxDefault } = this.#parts
     const oldest = new Date(clock.now() - retentionDays * dayMs).toISOString()
     await this.#delete({ index: 'byTime', prefix: [], through: oldest }, Number.POSITIVE_INFINITY)
-    await this.#cutBack(null, actsMax)
-    await this.#cutBack(1, refusalsMax)
+    await this.#deleteExcess(null, actionsMax)
+    await this.#deleteExcess(1, refusalsMax)
   }
 
   /** Deletes the oldest records above the maximum, of refusals or of other records. */
-  async #cutBack(refusal: 1 | null, max: number): Promise<void> {
+  async #deleteExcess(refusal: 1 | null, max: number): Promise<void> {
     const sort = { index: 'byRefusal', prefix: [refusal] }
-    const kept = await this.#parts.rows.count(tables.audit, sort.index, sort.prefix)
-    await this.#delete(sort, kept - max)
+    const stored = await this.#parts.rows.count(tables.audit, sort.index, sort.prefix)
+    await this.#delete(sort, stored - max)
   }
 
   /** Deletes records in the order of a list, in small transactions. */
   async #delete(list: Pick<ListQuery, 'index' | 'prefix' | 'through'>, count: number): Promise<void> {
     const { rows } = this.#parts
-    for (let left = count; left > 0 && !this.#hourly.isOver; left -= sliceSize) {
+    for (let left = count; left > 0 && !this.#hourly.isClosed; left -= sliceSize) {
       const slice = await rows.list(tables.audit, { ...list, limit: Math.min(sliceSize, left) })
       if (slice.length === 0) return
       await rows.atomic(

@@ -1,9 +1,9 @@
 import type { Log } from '../base/log.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 
-/** Receiver of audit records. `take` never throws or waits. */
+/** Receiver of audit records. `add` never throws or waits. */
 export interface AuditSink {
-  take(record: AuditRecord): void
+  add(record: AuditRecord): void
 }
 
 /**
@@ -13,7 +13,7 @@ export interface AuditSink {
  */
 export function auditLogSink(log: Log): AuditSink {
   return {
-    take({ auditId: _auditId, at: _at, ...said }) {
+    add({ auditId: _auditId, at: _at, ...said }) {
       log.info({ audit: true, ...said }, `audit ${said.action} ${said.outcome}`)
     },
   }

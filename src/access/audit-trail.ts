@@ -11,7 +11,7 @@ import { AuditLosses, AuditQueue } from './audit-queue.ts'
 import { auditLogSink } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
 
-/** The caller for whom an action was done. A null actor means the runtime itself. */
+/** The caller that caused an action. A null actor means the runtime itself. */
 export interface AuditActor {
   readonly auth: AuthContext
   readonly requestId: string | null
@@ -78,7 +78,7 @@ export class AuditTrail {
     return {
       write: { op: 'insert', table: tables.audit, row },
       announce: () => {
-        this.#logSink.take(row)
+        this.#logSink.add(row)
         this.#notify(1)
       },
     }
@@ -99,7 +99,7 @@ export class AuditTrail {
   /** Stores a record in the background. If that fails, the record is only in the log. */
   note(actor: AuditActor | null, event: AuditEvent): void {
     const row = this.#record(actor, event)
-    this.#logSink.take(row)
+    this.#logSink.add(row)
     if (isRefusal(row)) this.#refusals.take({ ...row, refusal: 1 })
     else this.#actions.take(row)
   }

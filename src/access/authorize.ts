@@ -118,8 +118,8 @@ function decideOwnerAccess(subject: Subject): AccessDecision {
  */
 function decideSetupAccess({ origin }: AccessRequest, { subject, mode }: AuthContext): AccessDecision {
   if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : setupUnauthorized
-  const isAtHand = origin?.isLocal === true && !origin.hasCredential
-  return mode === 'disabled' && isAtHand ? allowed : setupUnauthorized
+  const isUncredentialedLocal = origin?.isLocal === true && !origin.hasCredential
+  return mode === 'disabled' && isUncredentialedLocal ? allowed : setupUnauthorized
 }
 
 /**

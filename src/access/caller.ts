@@ -24,8 +24,8 @@ export interface Caller {
   /** IP address of the client, looking behind trusted proxies; empty for requests of this process. */
   readonly client: string
   /**
-   * Requested event stream: the ID of the event after which it starts, or null to start with the next event.
-   * Null if none was requested.
+   * Event stream that the client requested: `after` is the ID of the event after which to start, or null to start
+   * with the next event. Null if the client requested no stream.
    */
   readonly follows: { readonly after: string | null } | null
   /**

@@ -166,8 +166,8 @@ function checkRole(subject: Subject | null, role: Role): void {
 }
 
 /**
- * Checks that the entry of a principal may be deleted. Then the role of its token applies, which is at most
- * admin.
+ * Checks that the entry of a principal may be deleted. After the deletion, the role of its token applies, which is
+ * at most admin.
  *
  * @throws forbidden  when the caller may not grant the role admin
  * @see docs/security.md#rule-7

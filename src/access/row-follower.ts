@@ -20,14 +20,14 @@ export interface RowFollowerParts<Row> {
  */
 export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
   readonly #parts: RowFollowerParts<Row>
-  readonly #found: Row[] = []
-  #place: number
-  #isOver = false
+  readonly #buffer: Row[] = []
+  #lastOrdinal: number
+  #isClosed = false
   #wake = () => {}
 
   constructor(parts: RowFollowerParts<Row>) {
     this.#parts = parts
-    this.#place = parts.from
+    this.#lastOrdinal = parts.from
   }
 
   [Symbol.asyncIterator](): this {
@@ -35,37 +35,37 @@ export class RowFollower<Row> implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    while (!this.#isOver) {
-      const found = this.#found.shift()
-      if (found !== undefined) return { done: false, value: this.#parts.toEvent(found) }
-      await this.#readOn()
+    while (!this.#isClosed) {
+      const row = this.#buffer.shift()
+      if (row !== undefined) return { done: false, value: this.#parts.toEvent(row) }
+      await this.#readNextSlice()
     }
     return { done: true, value: undefined }
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
-    this.#isOver = true
+    this.#isClosed = true
     this.#wake()
     return { done: true, value: undefined }
   }
 
   /** Reads the next slice, or waits until there may be one. */
-  async #readOn(): Promise<void> {
+  async #readNextSlice(): Promise<void> {
     const { read, select, wait } = this.#parts
-    let callOff = () => {}
-    const woken = new Promise<void>(resolve => {
+    let cancelWait = () => {}
+    const newRows = new Promise<void>(resolve => {
       this.#wake = resolve
       // Must come before reading, to catch rows inserted during the read.
-      callOff = wait(resolve)
+      cancelWait = wait(resolve)
     })
     try {
-      const slice = await read(this.#place)
-      this.#place = slice.at(-1)?.ordinal ?? this.#place
-      this.#found.push(...slice.map(({ row }) => row).filter(select))
+      const slice = await read(this.#lastOrdinal)
+      this.#lastOrdinal = slice.at(-1)?.ordinal ?? this.#lastOrdinal
+      this.#buffer.push(...slice.map(({ row }) => row).filter(select))
       // Skipping many rows must not block other work.
-      await (slice.length === 0 ? woken : new Promise(setImmediate))
+      await (slice.length === 0 ? newRows : new Promise(setImmediate))
     } finally {
-      callOff()
+      cancelWait()
     }
   }
 }

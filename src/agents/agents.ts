@@ -81,7 +81,7 @@ export class Agents {
   }
 
   /**
-   * Changes some fields. Tools that the agent already lists are kept, even if they are not available now.
+   * Changes some fields. Tools that the agent already lists stay in its list, even if they are not available now.
    *
    * @throws workspace_not_found, agent_not_found
    * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
@@ -114,7 +114,7 @@ export class Agents {
    *
    * @returns the deleted agent
    * @throws workspace_not_found, agent_not_found
-   * @throws conflict  new conversations kept arriving
+   * @throws conflict  new conversations were created during every attempt
    */
   async delete(workspaceId: string, agentId: string): Promise<Agent> {
     const { rows } = this.parts

@@ -39,8 +39,8 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, invalid_cursor
    */
-  async list(place: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
+  async list(key: ConversationKey, query: PageQuery, auth: AuthContext): Promise<RowPage<Attachment>> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(key, auth)
     const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
     return this.parts.pager.page(tables.attachments, list, query)
   }
@@ -50,15 +50,15 @@ export class Attachments {
    *
    * @throws workspace_not_found, conversation_not_found, attachment_not_found
    */
-  async get(place: AttachmentKey, auth: AuthContext): Promise<Attachment & AttachmentText> {
-    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
-    const key = [workspaceId, conversationId, place.attachmentId]
+  async get(attachmentKey: AttachmentKey, auth: AuthContext): Promise<Attachment & AttachmentText> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(attachmentKey, auth)
+    const key = [workspaceId, conversationId, attachmentKey.attachmentId]
     const { rows } = this.parts
     const [attachment, text] = await Promise.all([
       rows.get(tables.attachments, key),
       rows.get(tables.attachmentTexts, key),
     ])
-    if (!attachment || !text) throw attachmentNotFound(place.attachmentId)
+    if (!attachment || !text) throw attachmentNotFound(attachmentKey.attachmentId)
     return { ...attachment.row, ...text.row }
   }
 
@@ -66,8 +66,8 @@ export class Attachments {
    * Attaches a file.
    *
    * @throws conversation_not_found     the conversation was deleted in the meantime
-   * @throws attachment_limit_exceeded  with it, the conversation would have too many attachments, or too much text
-   * @throws conflict                   the conversation keeps changing
+   * @throws attachment_limit_exceeded  the conversation would have too many attachments or too much text
+   * @throws conflict                   other requests changed the conversation during every attempt
    */
   async create(
     { workspaceId, conversationId }: ConversationKey,
@@ -95,25 +95,25 @@ export class Attachments {
    * Removes an attachment with its text.
    *
    * @throws workspace_not_found, conversation_not_found, attachment_not_found
-   * @throws forbidden  another caller began the conversation
+   * @throws forbidden  another caller created the conversation
    * @throws conflict   the conversation keeps changing
    */
-  async delete(place: AttachmentKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
-    const conversation = await this.parts.conversations.get(place, caller.auth)
+  async delete(attachmentKey: AttachmentKey, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+    const conversation = await this.parts.conversations.get(attachmentKey, caller.auth)
     caller.checkCreator(conversation)
     const { workspaceId, conversationId } = conversation
-    const key = [workspaceId, conversationId, place.attachmentId]
+    const key = [workspaceId, conversationId, attachmentKey.attachmentId]
     const stored = await this.parts.rows.get(tables.attachments, key)
-    if (!stored) throw attachmentNotFound(place.attachmentId)
+    if (!stored) throw attachmentNotFound(attachmentKey.attachmentId)
     const changed = await this.#change(conversation, stored.row, -1, [
       { op: 'delete', table: tables.attachments, key },
       { op: 'delete', table: tables.attachmentTexts, key },
     ])
     if ('absent' in changed) throw conversationNotFound(conversationId)
-    if ('refused' in changed) throw attachmentNotFound(place.attachmentId)
+    if ('refused' in changed) throw attachmentNotFound(attachmentKey.attachmentId)
   }
 
-  /** Counts an attachment in or out of its conversation, with further writes in one unit. */
+  /** Adds an attachment to the totals of its conversation, or subtracts it, in one transaction with `writes`. */
   #change(
     { workspaceId, conversationId }: Pick<ConversationKey, 'workspaceId' | 'conversationId'>,
     { textChars }: Attachment,
@@ -123,7 +123,7 @@ export class Attachments {
     const change = (row: ConversationRow): ConversationRow => {
       const { count, textChars: chars } = row.attached ?? { count: 0, textChars: 0 }
       const attached = { count: count + sign, textChars: chars + sign * textChars }
-      if (sign === 1) requireRoom(attached)
+      if (sign === 1) checkAttachmentLimits(attached)
       return { ...row, attached }
     }
     const key = [workspaceId, conversationId]
@@ -134,7 +134,7 @@ export class Attachments {
 }
 
 /** @throws attachment_limit_exceeded */
-function requireRoom({ count, textChars }: NonNullable<ConversationRow['attached']>): void {
+function checkAttachmentLimits({ count, textChars }: NonNullable<ConversationRow['attached']>): void {
   const { attachmentsPerConversation, attachedTextChars } = limits
   if (count > attachmentsPerConversation)
     throw new WbError(

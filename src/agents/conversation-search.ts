@@ -16,7 +16,7 @@ const excessMarks = /(?<=\p{M}{30})\p{M}+/gu
 export class ConversationSearch {
   readonly #words: readonly string[]
   #charsLeft = searchCharsMax
-  #sliceBegan = performance.now()
+  #sliceStartedAt = performance.now()
 
   /** @param signal  ends the search */
   constructor(
@@ -24,22 +24,22 @@ export class ConversationSearch {
     search: string,
     private readonly signal: AbortSignal,
   ) {
-    this.#words = folded(search).split(/\s+/).filter(Boolean)
+    this.#words = foldText(search).split(/\s+/).filter(Boolean)
   }
 
-  /** Equal for searches with equal results. */
+  /** Key that is equal for searches with equal results. */
   get identity(): string {
     return this.#words.join(' ')
   }
 
   /** True if the search has read as many messages as it may. */
-  get isSpent(): boolean {
+  get isExhausted(): boolean {
     return this.#charsLeft <= 0
   }
 
   /** Returns true if a conversation contains all words. Reads its messages if the title does not. */
   async finds({ workspaceId, conversationId, title }: ConversationRow): Promise<boolean> {
-    await this.#giveWay()
+    await this.#yieldIfDue()
     let missing = withoutWordsOf(title, this.#words)
     let after: ColumnValue[] | undefined
     while (missing.length > 0) {
@@ -48,7 +48,7 @@ export class ConversationSearch {
       for (const { row, text } of found) {
         this.#charsLeft -= text.length
         if (row.role !== 'system' && isVisible(row)) missing = withoutWordsOf(row.content, missing)
-        await this.#giveWay()
+        await this.#yieldIfDue()
       }
       const last = found.at(-1)
       if (!last) return false
@@ -57,20 +57,20 @@ export class ConversationSearch {
     return true
   }
 
-  async #giveWay(): Promise<void> {
+  async #yieldIfDue(): Promise<void> {
     this.signal.throwIfAborted()
-    if (performance.now() - this.#sliceBegan < sliceMs) return
+    if (performance.now() - this.#sliceStartedAt < sliceMs) return
     await nextTurn()
-    this.#sliceBegan = performance.now()
+    this.#sliceStartedAt = performance.now()
   }
 }
 
 function withoutWordsOf(text: string | null, words: readonly string[]): readonly string[] {
-  const content = folded(text ?? '')
+  const content = foldText(text ?? '')
   return words.filter(word => !content.includes(word))
 }
 
 /** Leaves out marks that would make the normalization quadratic. */
-function folded(text: string): string {
+function foldText(text: string): string {
   return text.replace(excessMarks, '').normalize('NFKC').toLowerCase()
 }

@@ -83,20 +83,20 @@ export class Conversations {
   ): Promise<RowPage<ConversationRow>> {
     const visibility = conversationVisibility(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
-    const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
-    const [all, own] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
+    const prefix = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
+    const [index, ownerIndex] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
       visibility.of === 'principal'
-        ? { index: own, prefix: [...place, visibility.id] }
-        : { index: all, prefix: place }
+        ? { index: ownerIndex, prefix: [...prefix, visibility.id] }
+        : { index: index, prefix: prefix }
     const { pager } = this.parts
     if (visibility.of === 'none') return pager.pageOf(tables.conversations, list, [], query)
-    const stretch = { ...list, descending: true }
+    const range = { ...list, descending: true }
     const { q } = query
-    if (q === undefined) return pager.page(tables.conversations, stretch, query)
+    if (q === undefined) return pager.page(tables.conversations, range, query)
     return this.#searches.run(subjectName(auth) ?? 'anonymous', async () => {
       const search = new ConversationSearch(this.parts.rows, q, signal)
-      return pager.pageOfFound(tables.conversations, { ...stretch, filter: search.identity }, query, search)
+      return pager.pageOfFound(tables.conversations, { ...range, filter: search.identity }, query, search)
     })
   }
 

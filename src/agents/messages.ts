@@ -11,7 +11,7 @@ import type { ConversationKey, Conversations } from './conversations.ts'
 import { messageNotFound } from './not-found.ts'
 import { isVisible } from './visible-message.ts'
 
-/** Fields of a message that most messages leave empty. */
+/** Default values of message fields that are usually null. */
 export const emptyFields = {
   tokenCount: null,
   metadata: {},

@@ -66,7 +66,7 @@ export function openAgents(parts: AgentParts) {
     remote: new RemoteTools({ ...parts, callTool, ttlMs }),
     declared: new DeclaredTools({ ...parts, processes, ttlMs }),
     builtin: new KnowledgeTools(parts.reads).all(),
-    more: openNativeTools({ ...parts, settings, outbound, fetch: fetchPublic }),
+    extraTools: openNativeTools({ ...parts, settings, outbound, fetch: fetchPublic }),
   })
   const conversations = new Conversations(parts)
   const gate = new ToolGate(parts)

@@ -21,7 +21,7 @@ const answerCharsMax = 20_000
 const searchedAtOnce = 4
 
 /** Messages of one version, after its question. */
-type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
+type MessagePosition = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
 /** Versions of questions, for callers with access to the conversation. @see docs/decisions/0031-message-versions.md */
 export class Versions {
@@ -84,8 +84,8 @@ export class Versions {
   }
 
   /**
-   * Returns the version of an earlier question that a version was asked in, if that one is not in the conversation.
-   * It is kept with the version of the same question that was in the conversation last.
+   * Returns the version of an earlier question that a version belongs to, if that one is not in the conversation.
+   * It is stored with the version of the same question that was in the conversation last.
    */
   async #parentOf({ workspaceId, conversationId, questionId, messageId, versionId }: MessageVersionRow) {
     if (versionId !== messageId) return versionId
@@ -101,12 +101,12 @@ export class Versions {
     place: StoredConversationKey,
     question: MessageRow | MessageVersionRow,
   ): Promise<Message | null> {
-    let last: Followers = question
+    let last: MessagePosition = question
     for (;;) {
-      const batch: MessageRow[] = await this.#behind(place, last)
-      // A summary of earlier turns can stand between a question and its answer.
+      const batch: MessageRow[] = await this.#messagesAfter(place, last)
+      // A summary of earlier turns can be between a question and its answer.
       const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
-      if (next) return next.role === 'agent' ? shortened(toMessage(next)) : null
+      if (next) return next.role === 'agent' ? truncateAnswer(toMessage(next)) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
       // Reads of the store end synchronously, so without this pause many rows would block the event loop.
@@ -114,9 +114,9 @@ export class Versions {
     }
   }
 
-  async #behind(
+  async #messagesAfter(
     { workspaceId, conversationId }: StoredConversationKey,
-    { versionId, messageTs, messageId }: Followers,
+    { versionId, messageTs, messageId }: MessagePosition,
   ): Promise<MessageRow[]> {
     const prefix = [workspaceId, conversationId]
     const query = { after: [messageTs, messageId], ...answerBatch }
@@ -132,7 +132,7 @@ export class Versions {
   }
 }
 
-function shortened(message: Message): Message {
+function truncateAnswer(message: Message): Message {
   const content = message.content ?? ''
   if (content.length <= answerCharsMax) return message
   const metadata = { ...message.metadata, content_truncated: 'true' }

@@ -59,10 +59,10 @@ export interface AuthenticateParts extends Pick<Config['auth'], 'mode' | 'anonym
  */
 export function createAuthenticate(parts: AuthenticateParts): Authenticate {
   const { mode, verifiers, sessions } = parts
-  const stranger = anonymousContext(mode)
+  const withoutCredential = anonymousContext(mode)
 
   function withoutToken(): AuthContext {
-    if (parts.anonymousPolicy === 'allow') return stranger
+    if (parts.anonymousPolicy === 'allow') return withoutCredential
     throw new WbError('unauthorized', 'this runtime refuses requests without credentials')
   }
 
@@ -80,7 +80,8 @@ export function createAuthenticate(parts: AuthenticateParts): Authenticate {
     throw new WbError('unauthorized', 'the token matches no configured scheme')
   }
 
-  if (mode === 'disabled') return ({ authorization }) => (authorization === null ? withoutToken() : stranger)
+  if (mode === 'disabled')
+    return ({ authorization }) => (authorization === null ? withoutToken() : withoutCredential)
   return presented => {
     const { authorization, cookie } = presented
     if (authorization !== null) return fromToken(bearerToken(authorization), presented, false)

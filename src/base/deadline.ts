@@ -13,7 +13,7 @@ export class TimedOut extends Error {
  * Aborts a controller when a signal fires, with its reason; at once if it has fired already. The signal keeps
  * the controller alive. The result of `AbortSignal.any` can be garbage collected before it fires.
  *
- * @returns a function that removes the connection
+ * @returns a function that removes the listener from the signal
  */
 export function abortWith(controller: AbortController, signal: AbortSignal | null | undefined): () => void {
   const abort = () => controller.abort(signal?.reason)
@@ -26,7 +26,7 @@ export function abortWith(controller: AbortController, signal: AbortSignal | nul
  * Waits for work, with a time limit.
  *
  * @param work   its signal fires when the caller stops waiting; its result is then ignored
- * @param until  also aborts the work, which then decides how to end
+ * @param until  also aborts the work; its result or error is still returned
  * @throws TimedOut  the work took longer
  */
 export async function withTimeout<T>(
@@ -35,21 +35,21 @@ export async function withTimeout<T>(
   work: (signal: AbortSignal) => Promise<T>,
   until?: AbortSignal,
 ): Promise<T> {
-  const giveUp = new AbortController()
-  const letGo = abortWith(giveUp, until)
+  const abortWork = new AbortController()
+  const unlink = abortWith(abortWork, until)
   let cancel = () => {}
-  const late = new Promise<never>((_, reject) => {
+  const timeout = new Promise<never>((_, reject) => {
     cancel = clock.after(timeoutMs, () => {
       const error = new TimedOut(timeoutMs)
       reject(error)
-      giveUp.abort(error)
+      abortWork.abort(error)
     })
   })
   try {
-    return await Promise.race([work(giveUp.signal), late])
+    return await Promise.race([work(abortWork.signal), timeout])
   } finally {
     cancel()
-    letGo()
+    unlink()
   }
 }
 
@@ -59,15 +59,15 @@ export async function withTimeout<T>(
  * @throws the reason of the signal
  */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let leave = () => {}
-  const gone = new Promise<never>((_, reject) => {
-    leave = () => reject(signal.reason)
+  let rejectWithReason = () => {}
+  const aborted = new Promise<never>((_, reject) => {
+    rejectWithReason = () => reject(signal.reason)
   })
-  signal.addEventListener('abort', leave)
-  if (signal.aborted) leave()
+  signal.addEventListener('abort', rejectWithReason)
+  if (signal.aborted) rejectWithReason()
   try {
-    return await Promise.race([work, gone])
+    return await Promise.race([work, aborted])
   } finally {
-    signal.removeEventListener('abort', leave)
+    signal.removeEventListener('abort', rejectWithReason)
   }
 }

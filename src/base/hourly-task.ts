@@ -7,26 +7,26 @@ export class HourlyTask {
   readonly #clock: Clock
   readonly #work: () => Promise<void>
   #running: Promise<void> | undefined
-  #isOver = false
-  #callOff = () => {}
+  #isClosed = false
+  #cancelTimer = () => {}
 
-  /** @param work  reports its own failures, and ends early when `isOver` is true */
+  /** @param work  reports its own failures, and ends early when `isClosed` is true */
   constructor(clock: Clock, work: () => Promise<void>) {
     this.#clock = clock
     this.#work = work
   }
 
-  get isOver(): boolean {
-    return this.#isOver
+  get isClosed(): boolean {
+    return this.#isClosed
   }
 
   start(): void {
-    this.now()
-    this.#callOff = this.#clock.after(intervalMs, () => this.start())
+    this.runNow()
+    this.#cancelTimer = this.#clock.after(intervalMs, () => this.start())
   }
 
   /** Runs the work once more, unless it is running. */
-  now(): void {
+  runNow(): void {
     this.#running ??= this.#work().finally(() => {
       this.#running = undefined
     })
@@ -34,8 +34,8 @@ export class HourlyTask {
 
   /** Stops, and waits for running work. */
   async close(): Promise<void> {
-    this.#isOver = true
-    this.#callOff()
+    this.#isClosed = true
+    this.#cancelTimer()
     await this.#running
   }
 }

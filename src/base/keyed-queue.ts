@@ -3,13 +3,13 @@ export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#last.get(key)
-    const own = before ? before.then(work, work) : work()
-    this.#last.set(key, own)
+    const previous = this.#last.get(key)
+    const current = previous ? previous.then(work, work) : work()
+    this.#last.set(key, current)
     try {
-      return await own
+      return await current
     } finally {
-      if (this.#last.get(key) === own) this.#last.delete(key)
+      if (this.#last.get(key) === current) this.#last.delete(key)
     }
   }
 }

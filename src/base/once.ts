@@ -1,8 +1,8 @@
 /** Returns a function that creates a value at its first call, and returns it at each later one. */
-export function once<T>(make: () => T): () => T {
+export function once<T>(create: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {
-    made ??= { value: make() }
+    made ??= { value: create() }
     return made.value
   }
 }

@@ -4,7 +4,7 @@ import { hideQuerySecrets, redactedPlaceholder } from './query-secrets.ts'
 export const messageCharsMax = 500
 /**
  * Length of a message that is searched for secrets, in UTF-16 units. Long enough that redaction cannot move
- * unsearched text into the part that is kept.
+ * unsearched text into the part that is shown.
  */
 const messageCharsRead = 4_000
 /** Maximum length of a text in a log line, in UTF-16 units. */

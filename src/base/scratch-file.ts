@@ -5,7 +5,7 @@ import { createFolder } from './folder.ts'
 import { randomHex } from './id.ts'
 import { isProcessRunning } from './is-process-running.ts'
 
-/** Folder in the data directory for uploaded files, which are kept until their request is answered. */
+/** Folder in the data directory for uploaded files. A file is deleted when its request has been answered. */
 export const uploadsFolder = 'uploads'
 
 /** A temporary file, for the duration of one task. */

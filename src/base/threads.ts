@@ -69,8 +69,8 @@ export function threadHost<O extends ThreadOperations>(
   /**
    * Rejects all waiting calls. A worker reports both an error and its exit; a new one may be running by then.
    */
-  function fail(broken: Worker, error: Error): void {
-    if (worker !== broken) return
+  function fail(failedWorker: Worker, error: Error): void {
+    if (worker !== failedWorker) return
     worker = undefined
     for (const call of waiting.values()) call.reject(error)
     waiting.clear()

@@ -178,8 +178,8 @@ export function stem(word: string): string {
  */
 export function queryWords(text: string): string[] {
   const all = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu))]
-  const telling = all.filter(word => !stopwords.has(word))
-  return (telling.length > 0 ? telling : all).slice(0, queryWordsMax)
+  const meaningful = all.filter(word => !stopwords.has(word))
+  return (meaningful.length > 0 ? meaningful : all).slice(0, queryWordsMax)
 }
 
 function cutTerm(word: string): string {

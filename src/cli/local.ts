@@ -7,7 +7,12 @@ import { once } from '../base/once.ts'
 
 export type { ConfigFile } from '../config/find-config.ts'
 export type { FolderFiles, FolderSurvey } from '../config/survey-folder.ts'
-export type { Examined, LocalConfig, Store, Voice } from '../embedded.ts'
+export type {
+  DataDirReport as Examined,
+  LocalConfig,
+  LogSettings as Voice,
+  StoreChoice as Store,
+} from '../embedded.ts'
 export type { RunningServer } from '../http/listen.ts'
 export type { Announcement } from '../locks/server-lock.ts'
 export type { ServerRuntime } from '../rescue.ts'
@@ -34,18 +39,18 @@ export const readConfig = lazily(embedded, 'readConfig')
 export const secretProblems = lazily(embedded, 'secretProblems')
 export const surveyFolder = lazily(embedded, 'surveyFolder')
 export const readProjectFile = lazily(embedded, 'readProjectFile')
-export const anonymousPass = lazily(embedded, 'anonymousPass')
+export const anonymousPass = lazily(embedded, 'acceptsAnonymous')
 export const hasNoStore = lazily(embedded, 'hasNoStore')
-export const holdsNothing = lazily(embedded, 'holdsNothing')
+export const holdsNothing = lazily(embedded, 'isStoreEmpty')
 export const openLocal = lazily(embedded, 'openLocal')
 export const openServed = lazily(embedded, 'openServed')
-export const openPort = lazily(embedded, 'openPort')
-export const examine = lazily(embedded, 'examine')
-export const chatProviderProbed = lazily(embedded, 'chatProviderProbed')
-export const identityProvider = lazily(embedded, 'identityProvider')
+export const openPort = lazily(embedded, 'serveRuntime')
+export const examine = lazily(embedded, 'checkDataDir')
+export const chatProviderProbed = lazily(embedded, 'probeConfiguredChat')
+export const identityProvider = lazily(embedded, 'configuredIdentityProvider')
 
 /** Like `alone` of the locks. */
 export async function alone<T>(lockPath: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   const locks = await import('../locks/exclusive-lock.ts')
-  return locks.alone(lockPath, signal, work)
+  return locks.runExclusively(lockPath, signal, work)
 }

@@ -16,6 +16,6 @@ export function describeConfig(config: Config, sources: ReadonlyMap<string, Valu
   return [...leavesOf(config)].map(({ path, value }) => {
     const key = formatKey(path)
     const source = sources.get(key)
-    return { key, value: source?.written ?? value, source: source?.name ?? source?.from ?? 'default' }
+    return { key, value: source?.sourceText ?? value, source: source?.name ?? source?.from ?? 'default' }
   })
 }

@@ -47,11 +47,11 @@ export function findConfig({
   if (flag) return { path: resolve(cwd, flag), origin: 'flag' }
   if (env) return { path: resolve(cwd, env), origin: 'environment' }
   if (trusted) return { path: trusted, origin: 'working directory' }
-  const inForce = configFileIn(dataDir, 'data directory') ??
+  const applied = configFileIn(dataDir, 'data directory') ??
     configFileIn(systemDir, 'system') ?? { path: null, origin: 'defaults' }
-  const here = resolve(cwd, configFileName)
-  const isStranger = here !== resolve(dataDir, configFileName) && isFile(here)
-  return isStranger ? { ...inForce, untrusted: here } : inForce
+  const localFile = resolve(cwd, configFileName)
+  const isUntrusted = localFile !== resolve(dataDir, configFileName) && isFile(localFile)
+  return isUntrusted ? { ...applied, untrusted: localFile } : applied
 }
 
 function configFileIn(folder: string, origin: ConfigFile['origin']): ConfigFile | undefined {

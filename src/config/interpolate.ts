@@ -7,7 +7,7 @@ interface Interpolated {
   /** The tree with every placeholder expanded; keys are unchanged. */
   tree: unknown
   /** Original text of each value with a placeholder, by key. */
-  written: Map<string, string>
+  sourceTexts: Map<string, string>
   /** Placeholders without a value or default. */
   missing: { key: string; name: string }[]
 }
@@ -19,13 +19,13 @@ interface Interpolated {
  * @see docs/configuration.md#what-the-file-may-hold
  */
 export function interpolate(tree: unknown, environment: ConfigEnvironment): Interpolated {
-  const written = new Map<string, string>()
+  const sourceTexts = new Map<string, string>()
   const missing: Interpolated['missing'] = []
 
   function expand(text: string, path: KeyPath): string {
     return text.replace(placeholder, (_, name: string, fallback: string | undefined) => {
       const value = environment.get(name) ?? fallback
-      written.set(formatKey(path), text)
+      sourceTexts.set(formatKey(path), text)
       if (value === undefined) missing.push({ key: formatKey(path), name })
       return value ?? ''
     })
@@ -40,5 +40,5 @@ export function interpolate(tree: unknown, environment: ConfigEnvironment): Inte
     )
   }
 
-  return { tree: walk(tree, []), written, missing }
+  return { tree: walk(tree, []), sourceTexts, missing }
 }

@@ -16,7 +16,7 @@ export interface ValueSource {
   /** Name of the variable or flag. */
   readonly name?: string
   /** Text in the file if it has a placeholder; shown instead of the expanded value. */
-  readonly written?: string
+  readonly sourceText?: string
 }
 
 export interface LoadedConfig {
@@ -44,7 +44,7 @@ export function loadConfig(
   flags: ConfigFlags = {},
 ): LoadedConfig {
   const file = found.path === null ? { version: 1 } : (readYaml(found.path) ?? {})
-  const { tree, written, missing } = interpolate(file, environment)
+  const { tree, sourceTexts, missing } = interpolate(file, environment)
   throwProblems(
     found.path,
     missing.map(({ key, name }) => ({
@@ -57,7 +57,7 @@ export function loadConfig(
   const config = parsed.data
   throwProblems(found.path, checkAcrossKeys(config))
 
-  const sources = sourcesOf(config, found.path === null ? {} : tree, written)
+  const sources = sourcesOf(config, found.path === null ? {} : tree, sourceTexts)
   if (found.path !== null) anchorPaths(config, dirname(found.path))
   const warnings = ignoredKeysWarning(tree)
   applyEnvironment(config, sources, warnings, environment)
@@ -66,18 +66,18 @@ export function loadConfig(
   return { config, sources, warnings }
 }
 
-/** @param given  tree of the file; absent keys have their default */
+/** @param fileTree  tree of the file; absent keys have their default */
 function sourcesOf(
   config: Config,
-  given: unknown,
+  fileTree: unknown,
   written: ReadonlyMap<string, string>,
 ): Map<string, ValueSource> {
   const sources = new Map<string, ValueSource>()
   for (const { path } of leavesOf(config)) {
     const key = formatKey(path)
     const text = written.get(key)
-    if (!hasPath(given, path)) sources.set(key, { from: 'default' })
-    else sources.set(key, text === undefined ? { from: 'file' } : { from: 'file', written: text })
+    if (!hasPath(fileTree, path)) sources.set(key, { from: 'default' })
+    else sources.set(key, text === undefined ? { from: 'file' } : { from: 'file', sourceText: text })
   }
   return sources
 }

@@ -40,8 +40,8 @@ export type RiskyValues = Readonly<Record<string, string>>
  */
 export function riskyValues(tree: unknown): RiskyValues {
   const harmless: readonly string[] = harmlessKeys
-  const said = [...leavesOf(tree)].map(
+  const values = [...leavesOf(tree)].map(
     ({ path, value }) => [formatKey(path), JSON.stringify(value) ?? 'null'] as const,
   )
-  return Object.fromEntries(said.filter(([key, value]) => !harmless.includes(key) || value.includes('${')))
+  return Object.fromEntries(values.filter(([key, value]) => !harmless.includes(key) || value.includes('${')))
 }

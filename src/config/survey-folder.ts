@@ -81,9 +81,9 @@ const ownFiles = [
 function dataDirectoryValues(path: string): RiskyValues | undefined {
   const stats = linkStats(path.replace(/[/\\]$/, ''))
   if (!stats) return undefined
-  if (!stats.isDirectory()) throw untrustable(path, 'is no folder')
+  if (!stats.isDirectory()) throw untrustedFolderError(path, 'is no folder')
   if (!isOwnedAndUnshared(stats))
-    throw untrustable(path, 'belongs to another user, or other users can write to it')
+    throw untrustedFolderError(path, 'belongs to another user, or other users can write to it')
   for (const name of ownFiles) requireOwnFile(path, name)
   const store = join(path, 'workbase.db')
   if (!plainFileStats(store)) return { store: 'none' }
@@ -103,7 +103,7 @@ function requireOwnFile(folder: string, name: string): void {
   const stats = plainFileStats(path)
   if (!stats || process.platform === 'win32') return
   if (!isOwnedAndUnshared(stats) || (stats.mode & 0o077) !== 0)
-    throw untrustable(
+    throw untrustedFolderError(
       path,
       `is not as wb writes it, for its owner alone; where it is yours, "chmod 600 .workbase/${name}" in that folder lets it count, else "rm .workbase/${name}" removes it`,
     )
@@ -143,14 +143,14 @@ export function readProjectFile(path: string): ProjectFile {
   if (!plainFileStats(path)) return {}
   const tree = readYaml(path, projectSizeMax) ?? {}
   if (typeof tree !== 'object' || Array.isArray(tree)) throw invalidProjectFile(path, 'holds no keys')
-  const said: ProjectFile = {}
+  const values: ProjectFile = {}
   for (const [key, value] of Object.entries(tree)) {
     const known = projectKeys.find(name => name === key)
     if (!known) throw invalidProjectFile(path, `${key} is no key of this file`)
     if (!isName(value)) throw invalidProjectFile(path, `${key} must be a name`)
-    said[known] = value
+    values[known] = value
   }
-  return said
+  return values
 }
 
 function isName(value: unknown): value is string {
@@ -173,7 +173,7 @@ function invalidProjectFile(path: string, reason: string): WbError {
  */
 function plainFileStats(path: string): Stats | undefined {
   const stats = linkStats(path)
-  if (stats && !stats.isFile()) throw untrustable(path, 'is not a regular file')
+  if (stats && !stats.isFile()) throw untrustedFolderError(path, 'is not a regular file')
   return stats
 }
 
@@ -185,7 +185,7 @@ function linkStats(path: string): Stats | undefined {
   }
 }
 
-function untrustable(path: string, reason: string): WbError {
+function untrustedFolderError(path: string, reason: string): WbError {
   return new WbError('validation_error', `${path}: ${reason}`, {
     hint: 'A file of a folder counts only where it is one itself; --config and --data-dir name others.',
   })

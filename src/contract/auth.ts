@@ -98,7 +98,7 @@ export const deviceTokenErrors = [
   'invalid_grant',
 ] as const
 
-const noSignIn = ['not_configured', 'identity_provider_unavailable'] as const
+const withoutSignIn = ['not_configured', 'identity_provider_unavailable'] as const
 
 export const auth = {
   config: route({
@@ -116,7 +116,7 @@ export const auth = {
     access: openToAll,
     query: z.object({ redirect_after: z.string().optional() }),
     replies: { 302: null },
-    errors: [...noSignIn],
+    errors: [...withoutSignIn],
   }),
   callback: route({
     method: 'GET',
@@ -131,7 +131,7 @@ export const auth = {
     }),
     replies: { 302: null },
     errors: [
-      ...noSignIn,
+      ...withoutSignIn,
       ...authorizationErrors,
       'invalid_callback',
       'invalid_state',
@@ -155,7 +155,7 @@ export const auth = {
     access: openToAll,
     replies: { 200: z.object({ ok: z.literal(true), expiresAt: z.int().nullable() }) },
     errors: [
-      ...noSignIn,
+      ...withoutSignIn,
       'no_refresh_token',
       'refresh_failed',
       'token_validation_failed',
@@ -176,7 +176,7 @@ export const auth = {
     summary: 'Start a device sign-in',
     access: openToAll,
     replies: { 200: DeviceAuthorization },
-    errors: [...noSignIn, 'device_flow_not_supported', 'device_authorize_failed'],
+    errors: [...withoutSignIn, 'device_flow_not_supported', 'device_authorize_failed'],
   }),
   deviceToken: route({
     method: 'POST',
@@ -186,7 +186,7 @@ export const auth = {
     body: oauthBody(z.object({ device_code: z.string().min(1) })),
     replies: { 200: DeviceTokens },
     errors: [
-      ...noSignIn,
+      ...withoutSignIn,
       ...deviceTokenErrors,
       'invalid_request',
       'device_flow_not_supported',
@@ -201,7 +201,7 @@ export const auth = {
     body: oauthBody(z.object({ refresh_token: z.string().min(1) })),
     replies: { 200: DeviceTokens },
     errors: [
-      ...noSignIn,
+      ...withoutSignIn,
       'invalid_request',
       'invalid_grant',
       'device_flow_not_supported',

@@ -1,5 +1,5 @@
 /** Registry entry of an error code: the HTTP status, and a hint on what to do next. */
-interface Registered {
+interface ErrorDefinition {
   readonly status: number
   readonly hint: string
 }
@@ -336,7 +336,7 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the workspaces that you can access and use one of their IDs.',
   },
-} as const satisfies Record<string, Registered>
+} as const satisfies Record<string, ErrorDefinition>
 
 export type ErrorCode = keyof typeof errorRegistry
 

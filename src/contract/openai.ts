@@ -178,7 +178,7 @@ const ModelList = z.object({
 export type ModelList = z.output<typeof ModelList>
 
 const base = '/api/v1/workspaces/:workspaceId/openai/v1'
-const refusedBeforeTheAnswer = [
+const completionErrors = [
   'workspace_not_found',
   'agent_not_found',
   'policy_principal_required',
@@ -221,7 +221,7 @@ export const openai = {
       limitBytes: limits.completionBodyBytes,
     },
     replies: { 200: ChatCompletion },
-    errors: [...refusedBeforeTheAnswer, 'chat_answer_failed'],
+    errors: [...completionErrors, 'chat_answer_failed'],
     events: completionEvents,
     dialect: 'openai',
   }),

@@ -3,7 +3,7 @@
  *
  * @see docs/agents.md#tools
  */
-export const namespaced = /^(?:mcp|native|astra):/
+export const namespacedId = /^(?:mcp|native|astra):/
 
 /** Tools of the runtime that are available only if the configuration enables them. */
 export const nativeTools = { fetch: 'native:fetch', webSearch: 'native:web_search' } as const
@@ -14,7 +14,7 @@ export function mcpToolId(server: string, tool: string): string {
 }
 
 /** Returns the server and the tool in an ID; undefined for a tool without an MCP server. */
-export function ofServer(id: string): { server: string; tool: string } | undefined {
+export function parseMcpToolId(id: string): { server: string; tool: string } | undefined {
   const [, server, tool] = /^mcp:([^:]+):(.*)$/s.exec(id) ?? []
   return server === undefined || tool === undefined ? undefined : { server, tool }
 }

@@ -68,7 +68,7 @@ export function bindRoute(
 
   const { access, audit } = route
   const rateLimitClass = rateLimitClassOf(route.path)
-  const raisedBy = access.kind === 'needs' ? (access.raise?.when.fields ?? []) : []
+  const raisingFields = access.kind === 'needs' ? (access.raise?.when.fields ?? []) : []
 
   return handleExchange(shared, route, async current => {
     const { incoming } = current
@@ -77,28 +77,28 @@ export function bindRoute(
     if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw routeNotFound(incoming)
     const rawParams = decodeParams(incoming.params)
     const auth = await inWorkspace(shared, current, rawParams.workspaceId)
-    authorize(demandOf(shared, current, access), { auth })
+    authorize(accessRequestOf(shared, current, access), { auth })
     const hold = reserveBody(shared, current)
     try {
-      return await answer(current, rawParams, auth, hold)
+      return await respond(current, rawParams, auth, hold)
     } finally {
       // Lines are read while the response is sent; the line reader releases its memory itself.
       if (route.body?.kind !== 'ndjson' && !current.isBodyInUse) hold.release()
     }
   })
 
-  async function answer(
+  async function respond(
     current: Exchange,
     rawParams: Record<string, string>,
     firstAuth: AuthContext,
-    hold: BodyReservation,
+    reservation: BodyReservation,
   ): Promise<HttpReply> {
     const { incoming } = current
     const confirm = () => authorizeAgain(shared, current, route)
     const can = (rule: Access) => wouldAuthorize(shared, current, rule)
-    const askedAt = clock.now()
-    const { input, ignored } = await readerOf()(incoming, rawParams, hold)
-    const isLate = clock.now() - askedAt >= confirmAfterMs
+    const startedAt = clock.now()
+    const { input, ignored } = await readerOf()(incoming, rawParams, reservation)
+    const isLate = clock.now() - startedAt >= confirmAfterMs
     const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
@@ -112,42 +112,43 @@ export function bindRoute(
       reauthorize: confirm,
       can,
     })
-    const countOff = countUpload(shared, current, route)
-    const sent = withConfirmedBody(shared, route, input, confirm) as never
-    let answered: HandlerResult
+    const releaseUpload = countUpload(shared, current, route)
+    const checkedInput = withConfirmedBody(shared, route, input, confirm) as never
+    let result: HandlerResult
     try {
-      answered = await handler(sent, caller)
+      result = await handler(checkedInput, caller)
     } finally {
-      countOff()
+      releaseUpload()
     }
-    if (!caller.isChangeChecked && raisedBy.some(field => hasField(input.body, field)))
-      throw new Error(`the handler did not check a change of ${raisedBy.join(' or ')}`)
+    if (!caller.isChangeChecked && raisingFields.some(field => hasField(input.body, field)))
+      throw new Error(`the handler did not check a change of ${raisingFields.join(' or ')}`)
     if (access.kind === 'own' && !caller.isCreatorChecked)
       throw new Error('the handler did not check who created the record')
-    if (audit) caller.recorded(answered.audit)
+    if (audit) caller.completeAudit(result.audit)
 
-    const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
-    if (unread.length > 0) current.headers.push(['x-workbase-ignored', formatIgnoredHeader(unread)])
-    if (answered.events) {
+    const ignoredFields = result.ignored ? [...ignored, ...result.ignored] : ignored
+    if (ignoredFields.length > 0)
+      current.headers.push(['x-workbase-ignored', formatIgnoredHeader(ignoredFields)])
+    if (result.events) {
       const reply = createEventStream(shared, current, {
-        events: answered.events,
+        events: result.events,
         schemas: route.events!,
         dialect: route.dialect,
         stillAllowed: confirm,
-        ended: hold.release,
+        ended: reservation.release,
       })
       // A turn uses the images of its question until its last event.
-      current.isBodyInUse = hold.isLarge
+      current.isBodyInUse = reservation.isLarge
       return reply
     }
-    if (answered.own) return createProtocolReply(shared, current, { ...answered.own, stillAllowed: confirm })
-    const { mediaType, content } = encoderOf()(answered.status, answered.body)
+    if (result.own) return createProtocolReply(shared, current, { ...result.own, stillAllowed: confirm })
+    const { mediaType, content } = encoderOf()(result.status, result.body)
     let pairs = replyHeaders(shared, current, mediaType)
-    if (answered.headers) pairs = replaceHeaders(pairs, answered.headers)
+    if (result.headers) pairs = replaceHeaders(pairs, result.headers)
     if (mediaType === 'application/x-ndjson')
-      return new HttpReply(answered.status, pairs, await toLineStream(shared, current.trace, answered.body))
+      return new HttpReply(result.status, pairs, await toLineStream(shared, current.trace, result.body))
     if (content) reserveReply(shared, current, content)
-    return new HttpReply(answered.status, pairs, content)
+    return new HttpReply(result.status, pairs, content)
   }
 }
 
@@ -167,10 +168,14 @@ function identify(shared: AppContext, current: Exchange): AuthContext | Promise<
 }
 
 /** Returns the input of the access gate for a request. */
-function demandOf(shared: AppContext, { incoming, workspaceId }: Exchange, rule: Access): AccessRequest {
+function accessRequestOf(
+  shared: AppContext,
+  { incoming, workspaceId }: Exchange,
+  rule: Access,
+): AccessRequest {
   if (rule.kind !== 'setup') return { rule, workspaceId }
-  const approach = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
-  return { rule, workspaceId, origin: approach }
+  const origin = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
+  return { rule, workspaceId, origin: origin }
 }
 
 /** Returns the caller with its rights in the workspace that the path names. */
@@ -202,7 +207,7 @@ async function authorizeAgain(
   if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
   current.auth = await identify(shared, current)
   const auth = await inWorkspace(shared, current, current.workspaceId)
-  authorize(demandOf(shared, current, access), { auth })
+  authorize(accessRequestOf(shared, current, access), { auth })
   return auth
 }
 
@@ -210,7 +215,7 @@ async function authorizeAgain(
 async function wouldAuthorize(shared: AppContext, current: Exchange, rule: Access): Promise<boolean> {
   try {
     const auth = current.auth ?? (await identify(shared, current))
-    return decideAccess(demandOf(shared, current, rule), { auth }).allow
+    return decideAccess(accessRequestOf(shared, current, rule), { auth }).allow
   } catch (error) {
     if (error instanceof WbError) return false
     throw error
@@ -266,11 +271,11 @@ async function toLineStream(
 ): Promise<ReadableStream<Uint8Array>> {
   const objects = (body as AsyncIterable<object>)[Symbol.asyncIterator]()
   const first = await objects.next()
-  const failed = (error: unknown) => {
+  const lastLine = (error: unknown) => {
     const { status, envelope } = toErrorReply(error, trace.requestId)
     if (status >= 500) shared.log.error({ requestId: trace.requestId, error }, 'a stream broke')
     return envelope
   }
   shared.began()
-  return writeLines(objects, first, failed, shared.ended)
+  return writeLines(objects, first, lastLine, shared.ended)
 }

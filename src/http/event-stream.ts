@@ -49,12 +49,12 @@ export function createEventStream(
   current: Exchange,
   stream: EventStreamParts,
 ): HttpReply {
-  const release = countStream(shared, current, stream)
-  const countOff = () => {
-    release()
+  const releaseCount = countStream(shared, current, stream)
+  const release = () => {
+    releaseCount()
     stream.ended()
   }
-  const parts = { shared, current, stillAllowed: stream.stillAllowed, countOff, endsOnDrain: true }
+  const parts = { shared, current, stillAllowed: stream.stillAllowed, release, endsOnDrain: true }
   const body = new ReadableStream(new EventBody(shared.clock, stream, parts), { highWaterMark: 0 })
   const headers = replaceHeaders(replyHeaders(shared, current, 'text/event-stream'), streamHeaders)
   return new HttpReply(200, headers, body)
@@ -82,7 +82,7 @@ class EventBody extends OutgoingStream {
   readonly #clock: Clock
   readonly #format: Pick<EventStreamParts, 'schemas' | 'dialect'>
   readonly #source: AsyncIterator<ServerEvent>
-  #callOffPing = () => {}
+  #cancelPing = () => {}
   #isPingDue = false
   /** Event that was requested from the source and not yet sent. */
   #next: Promise<IteratorResult<ServerEvent>> | undefined
@@ -95,8 +95,8 @@ class EventBody extends OutgoingStream {
     this.#clock = clock
     this.#format = { schemas, dialect }
     this.#source = events[Symbol.asyncIterator]()
-    this.hold(() => this.#callOffPing())
-    this.hold(() => this.#wake())
+    this.onEnd(() => this.#cancelPing())
+    this.onEnd(() => this.#wake())
   }
 
   protected override begin(): void {
@@ -106,7 +106,7 @@ class EventBody extends OutgoingStream {
   protected override async sendNext(controller: StreamController): Promise<void> {
     this.#next ??= this.#requestNext()
     if (!this.#hasArrived && !this.#isPingDue) await this.#waitForEvent()
-    await this.right.confirm(this.#isPingDue)
+    await this.access.confirm(this.#isPingDue)
     if (this.isOver) return
     if (this.#isPingDue && !this.#hasArrived) this.#send(controller, ping)
     else await this.#sendEvent(controller, this.#next)
@@ -149,9 +149,9 @@ class EventBody extends OutgoingStream {
   }
 
   #awaitSilence(): void {
-    this.#callOffPing()
+    this.#cancelPing()
     this.#isPingDue = false
-    this.#callOffPing = this.#clock.after(pingMs, () => {
+    this.#cancelPing = this.#clock.after(pingMs, () => {
       this.#isPingDue = true
       this.#wake()
     })

@@ -74,7 +74,7 @@ export function createOriginRule<A extends OriginFacts>(
     return true
   }
 
-  function isOurs(claimed: string, arrival: A): boolean {
+  function isOwnOrigin(claimed: string, arrival: A): boolean {
     const origin = originOfUrl(claimed)
     if (origin === '') return false
     if (origins.has(origin)) return true
@@ -85,9 +85,9 @@ export function createOriginRule<A extends OriginFacts>(
 
   function isOwnPage(arrival: A): boolean {
     const { origin, fetchSite, referer } = arrival
-    if (origin !== null) return isOurs(origin, arrival)
+    if (origin !== null) return isOwnOrigin(origin, arrival)
     if (fetchSite !== null) return fetchSite === 'same-origin' || fetchSite === 'none'
-    return referer === null ? arrival.cookie === null : isOurs(referer, arrival)
+    return referer === null ? arrival.cookie === null : isOwnOrigin(referer, arrival)
   }
 
   return arrival => {

@@ -48,7 +48,7 @@ export interface OutgoingStreamParts {
   /** Rejects if the caller would now be refused. */
   readonly stillAllowed: () => Promise<unknown>
   /** Called once when the stream ends. */
-  readonly countOff: () => void
+  readonly release: () => void
   /** True if the stream ends when the runtime drains; otherwise it may finish. */
   readonly endsOnDrain: boolean
 }
@@ -58,14 +58,14 @@ export interface OutgoingStreamParts {
  * an error, or when the runtime drains. Its resources are then released, once.
  */
 export abstract class OutgoingStream {
-  protected readonly right: StreamAccess
+  protected readonly access: StreamAccess
   protected isOver = false
   /** Cleanup functions, called when the stream ends. */
-  readonly #holds: (() => void)[]
+  readonly #cleanups: (() => void)[]
 
   constructor(private readonly parts: OutgoingStreamParts) {
-    this.right = new StreamAccess(parts.shared.clock, parts.stillAllowed)
-    this.#holds = [parts.countOff]
+    this.access = new StreamAccess(parts.shared.clock, parts.stillAllowed)
+    this.#cleanups = [parts.release]
   }
 
   start(controller: StreamController): void {
@@ -74,8 +74,8 @@ export abstract class OutgoingStream {
     shared.began()
     const end = () => this.close(controller)
     signal.addEventListener('abort', end)
-    this.hold(() => signal.removeEventListener('abort', end))
-    if (endsOnDrain) this.hold(shared.onDrain(end))
+    this.onEnd(() => signal.removeEventListener('abort', end))
+    if (endsOnDrain) this.onEnd(shared.onDrain(end))
     controller.enqueue(headOnly)
     this.begin(controller)
     if (signal.aborted || (endsOnDrain && shared.isDraining())) end()
@@ -103,8 +103,8 @@ export abstract class OutgoingStream {
   protected abstract releaseSource(): Promise<unknown>
 
   /** @param undo  called when the stream ends */
-  protected hold(undo: () => void): void {
-    this.#holds.push(undo)
+  protected onEnd(undo: () => void): void {
+    this.#cleanups.push(undo)
   }
 
   protected close(controller: StreamController): void {
@@ -131,7 +131,7 @@ export abstract class OutgoingStream {
   #end(): boolean {
     if (this.isOver) return false
     this.isOver = true
-    for (const undo of this.#holds) undo()
+    for (const undo of this.#cleanups) undo()
     this.releaseSource()
       .catch(error => this.report(error))
       .finally(() => this.parts.shared.ended())

@@ -37,7 +37,7 @@ export async function createProtocolReply(
 ): Promise<HttpReply> {
   const { incoming } = current
   const isCounted = own.isEndless && incoming.isFromOutside
-  const countOff = isCounted ? shared.openStreams.open(callerKey(shared, current)) : () => {}
+  const releaseCount = isCounted ? shared.openStreams.open(callerKey(shared, current)) : () => {}
   let isStream = false
   try {
     const response = await own.answer(incoming.request)
@@ -51,15 +51,15 @@ export async function createProtocolReply(
       return new HttpReply(status, pairs, text)
     }
     const { stillAllowed, isEndless } = own
-    const parts = { shared, current, stillAllowed, countOff, endsOnDrain: isEndless }
-    const passedOn = new ForwardedStream(shared.clock, body.getReader(), isEndless, parts)
+    const parts = { shared, current, stillAllowed, release: releaseCount, endsOnDrain: isEndless }
+    const forwarded = new ForwardedStream(shared.clock, body.getReader(), isEndless, parts)
     return new HttpReply(
       status,
       replaceHeaders(pairs, streamHeaders),
-      new ReadableStream(passedOn, { highWaterMark: 0 }),
+      new ReadableStream(forwarded, { highWaterMark: 0 }),
     )
   } finally {
-    if (!isStream) countOff()
+    if (!isStream) releaseCount()
   }
 }
 
@@ -69,7 +69,7 @@ function pickProtocolHeaders(headers: Headers): Record<string, string> {
 
 /** Forwards the bytes of a stream that a library produces. */
 class ForwardedStream extends OutgoingStream {
-  #callOffAsking = () => {}
+  #cancelRecheck = () => {}
 
   constructor(
     private readonly clock: Clock,
@@ -78,7 +78,7 @@ class ForwardedStream extends OutgoingStream {
     parts: OutgoingStreamParts,
   ) {
     super(parts)
-    this.hold(() => this.#callOffAsking())
+    this.onEnd(() => this.#cancelRecheck())
   }
 
   protected override begin(controller: StreamController): void {
@@ -87,7 +87,7 @@ class ForwardedStream extends OutgoingStream {
 
   protected override async sendNext(controller: StreamController): Promise<void> {
     const { done, value } = await this.source.read()
-    if (this.isEndless) await this.right.confirm()
+    if (this.isEndless) await this.access.confirm()
     if (this.isOver) return
     if (done) this.close(controller)
     else controller.enqueue(value)
@@ -100,9 +100,9 @@ class ForwardedStream extends OutgoingStream {
   }
 
   #recheckAccess(controller: StreamController): void {
-    this.#callOffAsking = this.clock.after(recheckIntervalMs, async () => {
+    this.#cancelRecheck = this.clock.after(recheckIntervalMs, async () => {
       try {
-        await this.right.confirm(true)
+        await this.access.confirm(true)
         if (!this.isOver) this.#recheckAccess(controller)
       } catch (error) {
         this.fail(controller, error)

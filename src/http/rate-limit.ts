@@ -134,8 +134,8 @@ export class RateLimit {
    *
    * @throws rate_limited  when no token is left
    */
-  take(asking: TokenRequest, headers: HeaderPairs): void {
-    const [key, capacity] = this.#bucketOf(asking)
+  take(request: TokenRequest, headers: HeaderPairs): void {
+    const [key, capacity] = this.#bucketOf(request)
     const { isGranted, remaining, fullInMs, nextInMs } = this.#buckets.take(key, capacity)
     headers.push(
       ['x-ratelimit-limit', String(capacity)],

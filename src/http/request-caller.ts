@@ -131,7 +131,7 @@ export class RequestCaller implements Caller {
    * Completes the audit of a successful request: announces the record that the handler stored in its
    * transaction, or writes one now.
    */
-  recorded(details: AuditDetails | undefined): void {
+  completeAudit(details: AuditDetails | undefined): void {
     const isOfChange = typeof this.#route.audit === 'object'
     if (isOfChange && !this.#isChangeAsked)
       throw new Error('the handler did not ask for the record of a change')

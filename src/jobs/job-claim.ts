@@ -35,20 +35,20 @@ type ApplyWrites = (rows: readonly Write[]) => Promise<WriteOutcome>
 export class JobClaim {
   readonly #parts: JobClaimParts
   readonly #stop = new AbortController()
-  #held: Stored<JobRow>
-  #last: Promise<unknown> = Promise.resolve()
+  #stored: Stored<JobRow>
+  #lastWrite: Promise<unknown> = Promise.resolve()
   #isLost = false
-  #callOff = () => {}
+  #cancelRenewal = () => {}
 
-  /** @param held  the job as claimed */
-  constructor(parts: JobClaimParts, held: Stored<JobRow>) {
+  /** @param claimed  the job as claimed */
+  constructor(parts: JobClaimParts, claimed: Stored<JobRow>) {
     this.#parts = parts
-    this.#held = held
-    this.#renewLater()
+    this.#stored = claimed
+    this.#scheduleRenewal()
   }
 
   get job(): JobRow {
-    return this.#held.row
+    return this.#stored.row
   }
 
   /** Aborts when the work must stop: the job was lost, or the process closes. */
@@ -99,8 +99,8 @@ export class JobClaim {
 
   /** Ends the job and its document as failed, unless the job was lost. */
   async fail(errorMessage: string): Promise<void> {
-    await this.#inTurn(async () => {
-      const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#held, errorMessage)
+    await this.#enqueue(async () => {
+      const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#stored, errorMessage)
       if (ended) this.#parts.jobEvents.emit(ended)
     })
   }
@@ -108,7 +108,7 @@ export class JobClaim {
   /** Ends the lease at once, so that another process can take over the job. */
   async release(): Promise<void> {
     const lapsed = timestamp(this.#parts.clock)
-    await this.#inTurn(() => this.#renew({ leaseOwner: null, leaseUntil: lapsed }))
+    await this.#enqueue(() => this.#renew({ leaseOwner: null, leaseUntil: lapsed }))
   }
 
   /** Stops the work. */
@@ -124,12 +124,12 @@ export class JobClaim {
 
   /** Stops renewing the lease. */
   close(): void {
-    this.#callOff()
+    this.#cancelRenewal()
   }
 
-  #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const turn = this.#last.then(work)
-    this.#last = turn.catch(() => {})
+  #enqueue<T>(work: () => Promise<T>): Promise<T> {
+    const turn = this.#lastWrite.then(work)
+    this.#lastWrite = turn.catch(() => {})
     return turn
   }
 
@@ -139,10 +139,10 @@ export class JobClaim {
     rows: readonly Write[],
     apply: ApplyWrites,
   ): Promise<WriteOutcome> {
-    return this.#inTurn(async () => {
+    return this.#enqueue(async () => {
       if (this.#isLost) throw new ClaimLost()
       const after = change(this.job)
-      const own = writesOf(this.#held, after)
+      const own = writesOf(this.#stored, after)
       const outcome = await apply([...own, ...rows])
       if (outcome.ok) {
         this.#storeRow(after)
@@ -156,20 +156,20 @@ export class JobClaim {
   }
 
   #storeRow(row: JobRow): void {
-    this.#held = { ...this.#held, row, version: this.#held.version + 1 }
+    this.#stored = { ...this.#stored, row, version: this.#stored.version + 1 }
   }
 
   #leaseEnd(): string {
     return new Date(this.#parts.clock.now() + this.#parts.leaseMs).toISOString()
   }
 
-  #renewLater(): void {
+  #scheduleRenewal(): void {
     const { clock, log, leaseMs } = this.#parts
-    this.#callOff = clock.after(leaseMs / renewalsPerLease, () => {
-      this.#inTurn(() => this.#renew({ leaseUntil: this.#leaseEnd() }))
+    this.#cancelRenewal = clock.after(leaseMs / renewalsPerLease, () => {
+      this.#enqueue(() => this.#renew({ leaseUntil: this.#leaseEnd() }))
         .catch(error => log.warn({ jobId: this.job.jobId, error }, 'the lease of a job could not be renewed'))
         .finally(() => {
-          if (!this.signal.aborted) this.#renewLater()
+          if (!this.signal.aborted) this.#scheduleRenewal()
         })
     })
   }
@@ -178,7 +178,7 @@ export class JobClaim {
   async #renew(lease: Partial<JobRow>): Promise<void> {
     if (this.#isLost || this.job.endedAt !== null) return
     const row = { ...this.job, ...lease }
-    const { version } = this.#held
+    const { version } = this.#stored
     const outcome = await this.#parts.rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
     if (outcome.ok) this.#storeRow(row)
     else this.lose()

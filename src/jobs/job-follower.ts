@@ -20,14 +20,14 @@ export interface JobFollowerParts {
  */
 export class JobFollower implements AsyncIterableIterator<ServerEvent> {
   readonly #parts: JobFollowerParts
-  readonly #found: ServerEvent[] = []
-  #seen: string
+  readonly #events: ServerEvent[] = []
+  #lastUpdatedAt: string
   #isOver = false
   #wake = () => {}
 
   constructor(parts: JobFollowerParts) {
     this.#parts = parts
-    this.#seen = parts.after ?? ''
+    this.#lastUpdatedAt = parts.after ?? ''
   }
 
   [Symbol.asyncIterator](): this {
@@ -36,21 +36,21 @@ export class JobFollower implements AsyncIterableIterator<ServerEvent> {
 
   async next(): Promise<IteratorResult<ServerEvent>> {
     for (;;) {
-      const found = this.#found.shift()
+      const found = this.#events.shift()
       if (found !== undefined) return { done: false, value: found }
       if (this.#isOver) return { done: true, value: undefined }
-      await this.#readOn()
+      await this.#readNext()
     }
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
     this.#isOver = true
-    this.#found.length = 0
+    this.#events.length = 0
     this.#wake()
     return { done: true, value: undefined }
   }
 
-  async #readOn(): Promise<void> {
+  async #readNext(): Promise<void> {
     let callOff = () => {}
     const woken = new Promise<void>(resolve => {
       this.#wake = resolve
@@ -61,7 +61,7 @@ export class JobFollower implements AsyncIterableIterator<ServerEvent> {
       const job = await this.#parts.read()
       if (!job) this.#isOver = true
       else if (job.status === 'succeeded' || job.status === 'failed') this.#end(job, job.status)
-      else if (job.updatedAt > this.#seen) this.#emit(job)
+      else if (job.updatedAt > this.#lastUpdatedAt) this.#emit(job)
       else await woken
     } finally {
       callOff()
@@ -69,13 +69,13 @@ export class JobFollower implements AsyncIterableIterator<ServerEvent> {
   }
 
   #emit(job: Job): void {
-    this.#seen = job.updatedAt
-    this.#found.push({ id: job.updatedAt, event: 'job', data: job })
+    this.#lastUpdatedAt = job.updatedAt
+    this.#events.push({ id: job.updatedAt, event: 'job', data: job })
   }
 
   #end(job: Job, status: string): void {
     this.#emit(job)
-    this.#found.push({ id: job.updatedAt, event: 'done', data: { status } })
+    this.#events.push({ id: job.updatedAt, event: 'done', data: { status } })
     this.#isOver = true
   }
 }

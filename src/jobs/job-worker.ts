@@ -29,11 +29,11 @@ export interface JobWorkerParts extends Omit<JobClaimParts, 'owner'> {
   /** Name of the machine. */
   readonly host: string
   /** Distinguishes this process from earlier ones with the same process id. */
-  readonly mark: string
+  readonly processMark: string
   /** Maximum number of jobs at the same time. */
   readonly capacity: number
   /** Interval between checks for abandoned jobs, in milliseconds. */
-  readonly everyMs: number
+  readonly checkIntervalMs: number
   /** Does the work and ends the job, or throws the reason of a failure. */
   readonly perform: (claim: JobClaim) => Promise<void>
 }
@@ -48,26 +48,26 @@ export class JobWorker {
   readonly #parts: JobWorkerParts
   readonly #owner: string
   readonly #running = new Map<string, RunningJob>()
-  #filling: Promise<void> | undefined
-  #isNewsThere = false
-  #isOver = false
-  #callOff = () => {}
+  #claiming: Promise<void> | undefined
+  #mustCheckAgain = false
+  #isClosed = false
+  #cancelTimer = () => {}
 
   constructor(parts: JobWorkerParts) {
     this.#parts = parts
-    this.#owner = `${parts.host}:${process.pid}:${parts.mark}`
+    this.#owner = `${parts.host}:${process.pid}:${parts.processMark}`
     localOwners.add(this.#owner)
   }
 
   /** Runs jobs from now on, and checks for abandoned jobs at intervals. */
   start(): void {
     this.wake()
-    this.#callOff = this.#parts.clock.after(this.#parts.everyMs, () => this.start())
+    this.#cancelTimer = this.#parts.clock.after(this.#parts.checkIntervalMs, () => this.start())
   }
 
   /** Checks for jobs to work on. */
   wake(): void {
-    this.#fill().catch(error => this.#parts.log.error({ error }, 'looking for jobs failed'))
+    this.#claimWhilePossible().catch(error => this.#parts.log.error({ error }, 'looking for jobs failed'))
   }
 
   /** Returns the number of jobs that no process works on. */
@@ -83,61 +83,61 @@ export class JobWorker {
 
   /** Runs all jobs that are due, and waits for them. */
   async settle(signal: AbortSignal, onChange: (job: Job) => void): Promise<void> {
-    const unlisten = this.#parts.jobEvents.listen(onChange)
+    const removeListener = this.#parts.jobEvents.listen(onChange)
     const stop = () => void this.close()
     signal.addEventListener('abort', stop)
     try {
       for (;;) {
-        await this.#fill()
+        await this.#claimWhilePossible()
         if (this.#running.size === 0) return
         await Promise.race([...this.#running.values()].map(({ done }) => done))
       }
     } finally {
-      unlisten()
+      removeListener()
       signal.removeEventListener('abort', stop)
     }
   }
 
   /** Stops the work on a job that was ended elsewhere. */
-  drop(jobId: string): void {
+  cancelLocal(jobId: string): void {
     this.#running.get(jobId)?.claim.lose()
   }
 
   /** Claims no more jobs, and releases running ones for other processes. */
   async close(): Promise<void> {
-    this.#isOver = true
-    this.#callOff()
-    await this.#filling?.catch(() => {})
+    this.#isClosed = true
+    this.#cancelTimer()
+    await this.#claiming?.catch(() => {})
     for (const { claim } of this.#running.values()) claim.interrupt()
     await Promise.all([...this.#running.values()].map(({ done }) => done))
     localOwners.delete(this.#owner)
   }
 
   /** Claims jobs while there is capacity. A call in the meantime makes it check once more. */
-  #fill(): Promise<void> {
-    this.#isNewsThere = true
-    this.#filling ??= this.#takeUp()
-    return this.#filling
+  #claimWhilePossible(): Promise<void> {
+    this.#mustCheckAgain = true
+    this.#claiming ??= this.#claimJobs()
+    return this.#claiming
   }
 
-  async #takeUp(): Promise<void> {
+  async #claimJobs(): Promise<void> {
     // Otherwise it could finish before `#filling` is set.
     await Promise.resolve()
     try {
-      while (this.#isNewsThere && !this.#isOver) {
-        this.#isNewsThere = false
-        while (!this.#isOver && this.#running.size < this.#parts.capacity) {
-          const claim = await this.#next()
+      while (this.#mustCheckAgain && !this.#isClosed) {
+        this.#mustCheckAgain = false
+        while (!this.#isClosed && this.#running.size < this.#parts.capacity) {
+          const claim = await this.#claimNext()
           if (!claim) break
           this.#run(claim)
         }
       }
     } finally {
-      this.#filling = undefined
+      this.#claiming = undefined
     }
   }
 
-  async #next(): Promise<JobClaim | undefined> {
+  async #claimNext(): Promise<JobClaim | undefined> {
     for (;;) {
       const candidates = await this.#candidates()
       if (candidates.length === 0) return undefined
@@ -161,7 +161,7 @@ export class JobWorker {
     const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
     const now = timestamp(clock)
     return (await rows.list(tables.jobs, running)).filter(
-      ({ row }) => !this.#running.has(row.jobId) && (isLeaseExpired(row, now) || this.#isOfTheDead(row)),
+      ({ row }) => !this.#running.has(row.jobId) && (isLeaseExpired(row, now) || this.#hasDeadOwner(row)),
     )
   }
 
@@ -169,7 +169,7 @@ export class JobWorker {
    * Returns true if the job's process ran on this machine and has ended, so that its lease can be ignored.
    * After a restart of a container, it often had the same process id as this one.
    */
-  #isOfTheDead({ leaseOwner }: JobRow): boolean {
+  #hasDeadOwner({ leaseOwner }: JobRow): boolean {
     if (!leaseOwner?.startsWith(`${this.#parts.host}:`)) return false
     const pid = Number(/:(\d+):[^:]*$/.exec(leaseOwner)?.[1])
     if (pid === process.pid) return !localOwners.has(leaseOwner)
@@ -178,8 +178,8 @@ export class JobWorker {
 
   async #claim(stored: Stored<JobRow>): Promise<JobClaim | undefined> {
     const { rows, clock, leaseMs, jobEvents, audit } = this.#parts
-    const deaths = (stored.row.deaths ?? 0) + (this.#isOfTheDead(stored.row) ? 1 : 0)
-    if (deaths >= deathsMax) return this.#giveUp(stored)
+    const deaths = (stored.row.deaths ?? 0) + (this.#hasDeadOwner(stored.row) ? 1 : 0)
+    if (deaths >= deathsMax) return this.#failAfterDeaths(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
     const lease = { status: 'running', leaseOwner: this.#owner, leaseUntil, deaths } as const
     const row = changedJob(stored.row, lease, clock)
@@ -192,7 +192,7 @@ export class JobWorker {
     return new JobClaim({ ...this.#parts, owner: this.#owner }, { ...stored, row, version: version + 1 })
   }
 
-  async #giveUp(stored: Stored<JobRow>): Promise<undefined> {
+  async #failAfterDeaths(stored: Stored<JobRow>): Promise<undefined> {
     const { jobId } = stored.row
     this.#parts.log.error(
       { jobId, deaths: deathsMax },
@@ -208,23 +208,23 @@ export class JobWorker {
 
   #run(claim: JobClaim): void {
     const { jobId } = claim.job
-    const done = this.#work(claim)
+    const done = this.#perform(claim)
       .catch(error => this.#parts.log.error({ jobId, error }, 'the end of a job could not be written'))
       .finally(() => {
         claim.close()
         this.#running.delete(jobId)
-        if (!this.#isOver) this.wake()
+        if (!this.#isClosed) this.wake()
       })
     this.#running.set(jobId, { claim, done })
   }
 
-  async #work(claim: JobClaim): Promise<void> {
+  async #perform(claim: JobClaim): Promise<void> {
     try {
       await this.#parts.perform(claim)
     } catch (error) {
       if (claim.isLost) return
       if (claim.signal.aborted) return claim.release()
-      await this.#failed(claim, error)
+      await this.#endAsFailed(claim, error)
     }
   }
 
@@ -232,7 +232,7 @@ export class JobWorker {
    * Ends a job as failed. If the store failed, leaves the lease to expire instead: the job runs again later,
    * when the store may have recovered.
    */
-  async #failed(claim: JobClaim, error: unknown): Promise<void> {
+  async #endAsFailed(claim: JobClaim, error: unknown): Promise<void> {
     const { log } = this.#parts
     const { jobId } = claim.job
     const known = error instanceof WbError && error.code !== 'internal_error' ? error : undefined

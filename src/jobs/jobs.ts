@@ -23,9 +23,9 @@ interface JobsParts {
   readonly clock: Clock
   readonly jobEvents: JobEvents
   /** Called when a client follows a job. */
-  readonly watched: () => void
+  readonly onFollow: () => void
   /** Called when a client has cancelled a job. */
-  readonly cancelled: (jobId: string) => void
+  readonly onCancel: (jobId: string) => void
 }
 
 /** Jobs of workspaces, for the API. */
@@ -59,7 +59,7 @@ export class Jobs {
       if (stored.row.endedAt !== null) return stored.row
       const ended = await failJob(this.parts, stored, 'cancelled')
       if (!ended) continue
-      this.parts.cancelled(jobId)
+      this.parts.onCancel(jobId)
       this.parts.jobEvents.emit(ended)
       return ended
     }
@@ -78,8 +78,8 @@ export class Jobs {
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
     await this.stored(workspaceId, jobId)
-    const { rows, clock, jobEvents, watched } = this.parts
-    watched()
+    const { rows, clock, jobEvents, onFollow } = this.parts
+    onFollow()
     return new JobFollower({
       after: isoTimestamp.safeParse(after).success ? after : null,
       read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,

@@ -11,7 +11,7 @@ import { jobHandlers } from './routes.ts'
 
 type OpenJobsParts = { readonly pager: Pager; readonly config: Config } & Pick<
   JobWorkerParts,
-  'rows' | 'clock' | 'log' | 'audit' | 'host' | 'mark' | 'perform'
+  'rows' | 'clock' | 'log' | 'audit' | 'host' | 'processMark' | 'perform'
 >
 
 /** Progress of a job that a caller waits for. */
@@ -46,13 +46,13 @@ export function openJobs(parts: OpenJobsParts): JobsRoom {
     jobEvents,
     capacity: runtime.maxConcurrentIngestJobs,
     leaseMs: controlPlane.jobsResume.graceMs,
-    everyMs: controlPlane.jobsResume.intervalMs,
+    checkIntervalMs: controlPlane.jobsResume.intervalMs,
   })
   const room = new Jobs({
     ...parts,
     jobEvents,
-    watched: () => worker.wake(),
-    cancelled: jobId => worker.drop(jobId),
+    onFollow: () => worker.wake(),
+    onCancel: jobId => worker.cancelLocal(jobId),
   })
   const retention = new JobRetention({ ...parts, ...runtime.jobs })
   return {

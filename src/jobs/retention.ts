@@ -39,7 +39,7 @@ export class JobRetention {
     const { rows, clock, retentionDays } = this.#parts
     const through = new Date(clock.now() - retentionDays * dayMs).toISOString()
     const old = { index: 'byEnd', prefix: [], through, limit: sliceSize }
-    while (!this.#hourly.isOver) {
+    while (!this.#hourly.isClosed) {
       const slice = await rows.list(tables.jobs, old)
       if (slice.length === 0) return
       await rows.atomic(

@@ -124,7 +124,7 @@ type Synchronous<K> = {
 
 /** Makes all functions asynchronous, and converts errors of the file system to `KeychainUnavailable`. */
 function asyncKeychain(keychain: Synchronous<Keychain>): Keychain {
-  function tell<I extends unknown[], O>(run: (...input: I) => O) {
+  function convertErrors<I extends unknown[], O>(run: (...input: I) => O) {
     return async (...input: I): Promise<O> => {
       try {
         return run(...input)
@@ -140,12 +140,12 @@ function asyncKeychain(keychain: Synchronous<Keychain>): Keychain {
     }
   }
   return {
-    getPassword: tell(keychain.getPassword),
-    setPassword: tell(keychain.setPassword),
-    deletePassword: tell(keychain.deletePassword),
-    findPassword: tell(keychain.findPassword),
-    findCredentials: tell(keychain.findCredentials),
-    findAccounts: tell(keychain.findAccounts),
+    getPassword: convertErrors(keychain.getPassword),
+    setPassword: convertErrors(keychain.setPassword),
+    deletePassword: convertErrors(keychain.deletePassword),
+    findPassword: convertErrors(keychain.findPassword),
+    findCredentials: convertErrors(keychain.findCredentials),
+    findAccounts: convertErrors(keychain.findAccounts),
   }
 }
 

@@ -89,7 +89,7 @@ export class Documents {
 
   /** @throws document_not_found, knowledge_base_not_found */
   async get(workspaceId: string, knowledgeBaseId: string, documentId: string): Promise<DocumentRow> {
-    return (await this.stored({ workspaceId, knowledgeBaseId, documentId })).row
+    return (await this.requireStored({ workspaceId, knowledgeBaseId, documentId })).row
   }
 
   /**
@@ -100,13 +100,13 @@ export class Documents {
    * @throws conflict  the document changed during every attempt
    */
   update(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
-    return this.parts.bases.unlessDeleted(place, () => this.changed(place, patch, caller))
+    return this.parts.bases.unlessDeleted(place, () => this.applyUpdate(place, patch, caller))
   }
 
-  private async changed(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
+  private async applyUpdate(place: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
     let isStamped = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row: before, version } = await this.stored(place)
+      const { row: before, version } = await this.requireStored(place)
       const after: DocumentRow = {
         ...before,
         ...patch,
@@ -115,7 +115,7 @@ export class Documents {
       }
       if (isStamped || isStampChanged(before, after)) {
         isStamped = true
-        await this.restamp(place, after, caller)
+        await this.rewriteChunks(place, after, caller)
       }
       const outcome = await this.parts.rows.atomic([
         { op: 'replace', table: tables.documents, row: after, version },
@@ -185,7 +185,7 @@ export class Documents {
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  private async stored(place: DocumentKey): Promise<Stored<DocumentRow>> {
+  private async requireStored(place: DocumentKey): Promise<Stored<DocumentRow>> {
     const stored = await this.parts.rows.get(tables.documents, keyOf(place))
     if (stored) return stored
     await this.parts.bases.get(place.workspaceId, place.knowledgeBaseId)
@@ -193,7 +193,7 @@ export class Documents {
   }
 
   /** Rewrites the payloads of a document's chunks, and their vectors if the runtime fits the space itself. */
-  private async restamp(place: DocumentKey, document: DocumentRow, caller: Caller): Promise<void> {
+  private async rewriteChunks(place: DocumentKey, document: DocumentRow, caller: Caller): Promise<void> {
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
@@ -205,12 +205,12 @@ export class Documents {
       })
       const last = views.at(-1)
       if (!last) return
-      await this.rewrite(context, views, document, caller)
+      await this.rewritePayloads(context, views, document, caller)
       cursor = { chunkIndex: last.chunkIndex, id: last.id }
     }
   }
 
-  private async rewrite(
+  private async rewritePayloads(
     context: BaseContext,
     listed: readonly RecordView[],
     document: DocumentRow,

@@ -60,9 +60,9 @@ export class Fitting {
   /**
    * Reacts to a growing collection: fits it at once if many chunks are unfitted, else when ingest has paused.
    */
-  grew(key: CollectionKey): void {
-    this.later(key, quietPeriodMs)
-    this.catchUp(key, unfittedShareMax)
+  onGrowth(key: CollectionKey): void {
+    this.scheduleCheck(key, quietPeriodMs)
+    this.fitIfDue(key, unfittedShareMax)
   }
 
   /** Returns the collections that have unfitted chunks, and enough chunks for a fit. */
@@ -73,7 +73,7 @@ export class Fitting {
 
   /** Starts the fits that an earlier process did not finish. */
   async resume(): Promise<void> {
-    for (const key of await this.due()) this.catchUp(key, 0)
+    for (const key of await this.due()) this.fitIfDue(key, 0)
   }
 
   /** Runs all fits that are due, and waits for them. */
@@ -93,19 +93,19 @@ export class Fitting {
   }
 
   /** Checks a collection after a pause. Another call restarts the pause. */
-  private later(key: CollectionKey, pauseMs: number): void {
+  private scheduleCheck(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
     const name = collectionKeyText(key)
     this.timers.get(name)?.()
     const cancel = this.parts.clock.after(pauseMs, () => {
       this.timers.delete(name)
-      this.catchUp(key, 0)
+      this.fitIfDue(key, 0)
     })
     this.timers.set(name, cancel)
   }
 
   /** Starts a fit if more than a share of the collection is unfitted. */
-  private catchUp(key: CollectionKey, share: number): void {
+  private fitIfDue(key: CollectionKey, share: number): void {
     const name = collectionKeyText(key)
     if (this.closed || this.isRunning(key) || this.checking.has(name)) return
     this.checking.add(name)
@@ -129,8 +129,8 @@ export class Fitting {
    */
   private async refitIfDue(key: CollectionKey): Promise<void> {
     const ending = await this.run(key, () => {})
-    if (ending === 'done') this.grew(key)
-    else this.later(key, retryMs)
+    if (ending === 'done') this.onGrowth(key)
+    else this.scheduleCheck(key, retryMs)
   }
 
   private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<FitOutcome> {

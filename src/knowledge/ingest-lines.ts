@@ -18,13 +18,13 @@ export async function* ingestLines(
   base: { workspaceId: string; knowledgeBaseId: string },
   lines: AsyncIterable<NdjsonLine<Ingest>>,
   caller: Caller,
-  tellFailure: FailureReporter,
+  reportFailure: FailureReporter,
 ): AsyncGenerator<object> {
   const waiting: { line: NdjsonLine<Ingest>; outcome: Promise<object> }[] = []
   for await (const line of lines) {
     const before = waiting.findLast(earlier => areSameDocument(earlier.line, line))
     const outcome = Promise.resolve(before?.outcome).then(() =>
-      ingestLine(ingestion, base, line, caller, tellFailure),
+      ingestLine(ingestion, base, line, caller, reportFailure),
     )
     waiting.push({ line, outcome })
     // Reads of the store end synchronously, so without this pause many lines would block the event loop.

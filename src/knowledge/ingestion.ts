@@ -53,7 +53,7 @@ export interface IngestParts {
   /** Chunks and embeds ingested texts. */
   readonly index: OperationHost<PassageOperations>
   /** Called after each document, to start a fit when it is due. */
-  readonly ingested: (context: BaseContext) => void
+  readonly onIngested: (context: BaseContext) => void
 }
 
 /**
@@ -63,7 +63,7 @@ export interface IngestParts {
  * document.
  */
 export class Ingestion {
-  constructor(private readonly parts: IngestParts & { readonly enqueued: () => void }) {}
+  constructor(private readonly parts: IngestParts & { readonly onEnqueued: () => void }) {}
 
   /**
    * Ingests one text.
@@ -80,12 +80,12 @@ export class Ingestion {
     caller: Pick<Caller, 'signal'>,
   ): Promise<IngestResult> {
     let prepared: EmbeddedChunks | undefined
-    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, async accepted => {
+    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, async accepted => {
       prepared ??= await this.prepare(accepted, caller)
       const written = await this.write(accepted, prepared)
       if (written === 'space moved') prepared = undefined
       if (typeof written === 'string') return undefined
-      this.parts.ingested(accepted.context)
+      this.parts.onIngested(accepted.context)
       return written
     })
   }
@@ -96,19 +96,21 @@ export class Ingestion {
    * @throws conflict  the document id is taken
    */
   async enqueue(workspaceId: string, knowledgeBaseId: string, body: Ingest): Promise<EnqueueResult> {
-    return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, accepted => this.queue(accepted))
+    return this.acceptThenWrite({ workspaceId, knowledgeBaseId }, body, accepted =>
+      this.writeQueued(accepted),
+    )
   }
 
   /** @param write  returns undefined if another write came first, to start again */
-  private acceptedFirst<T>(
+  private acceptThenWrite<T>(
     place: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
   ): Promise<T | ExistingDocument> {
-    return this.parts.bases.unlessDeleted(place, () => this.accepted(place, body, write))
+    return this.parts.bases.unlessDeleted(place, () => this.retryWrite(place, body, write))
   }
 
-  private async accepted<T>(
+  private async retryWrite<T>(
     { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
     write: (accepted: AcceptedIngest) => Promise<T | undefined>,
@@ -131,7 +133,7 @@ export class Ingestion {
     const { context, body } = accepted
     try {
       const { bases, chunking } = this.parts
-      const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
+      const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
       const title = titleOfPayload(body.metadata)
       const { embedded, ...cut } = await this.parts.index.run('prepare', {
         text: body.text,
@@ -165,13 +167,13 @@ export class Ingestion {
       unit.rows,
     )
     if (outcome.ok) return { kind: 'ingested', document, chunks }
-    await this.refuse(accepted, outcome)
+    await this.throwRefusal(accepted, outcome)
     if (outcome.at < unit.rows.length) return 'rival came first'
     if (outcome.reason === 'absent') throw collectionGone(context.base)
     return 'space moved'
   }
 
-  private async queue(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
+  private async writeQueued(accepted: AcceptedIngest): Promise<EnqueueResult | undefined> {
     const { context, ingestKey, nameKey } = accepted
     const now = timestamp(this.parts.clock)
     const document = createDocument(accepted, { status: 'writing', updatedAt: now })
@@ -183,14 +185,14 @@ export class Ingestion {
     const unit = replacementWrites(context, gone, row)
     const outcome = await context.store.write(unit.changes, [...unit.rows, ...writes])
     if (!outcome.ok) {
-      await this.refuse(accepted, outcome)
+      await this.throwRefusal(accepted, outcome)
       return undefined
     }
-    this.parts.enqueued()
+    this.parts.onEnqueued()
     return { kind: 'enqueued', document, job }
   }
 
-  private async refuse(accepted: AcceptedIngest, outcome: WriteOutcome & { ok: false }): Promise<void> {
+  private async throwRefusal(accepted: AcceptedIngest, outcome: WriteOutcome & { ok: false }): Promise<void> {
     const { workspaceId, knowledgeBaseId } = accepted.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
     if (outcome.reason === 'exists') throw documentIdTaken(accepted.documentId)

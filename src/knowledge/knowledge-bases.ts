@@ -52,10 +52,10 @@ export interface KnowledgeBasesParts {
 
 /** Knowledge bases and the collections behind them. */
 export class KnowledgeBases {
-  readonly #maker: KnowledgeBaseCreator
+  readonly #creator: KnowledgeBaseCreator
 
   constructor(private readonly parts: KnowledgeBasesParts) {
-    this.#maker = new KnowledgeBaseCreator(parts)
+    this.#creator = new KnowledgeBaseCreator(parts)
   }
 
   /** @throws workspace_not_found */
@@ -70,7 +70,7 @@ export class KnowledgeBases {
   }
 
   /** Returns those of the given knowledge bases that exist, in order of creation. */
-  async some(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
+  async listExisting(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
     const { rows } = this.parts
     const stored = await Promise.all(
       knowledgeBaseIds.map(id => rows.get(tables.knowledgeBases, [workspaceId, id])),
@@ -87,7 +87,7 @@ export class KnowledgeBases {
    * @throws the codes of docs/http.md#creating-a-knowledge-base, in that order
    */
   async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
-    return body.attach ? this.#maker.attach(workspaceId, body) : this.#maker.provision(workspaceId, body)
+    return body.attach ? this.#creator.attach(workspaceId, body) : this.#creator.provision(workspaceId, body)
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found */
@@ -136,7 +136,7 @@ export class KnowledgeBases {
     const key = collectionKeyOf(base.row)
     const [collection, embedding] = await Promise.all([
       store.collection(key),
-      this.bound(this.parts.embedding, base.row, base.row.embeddingServiceId),
+      this.boundService(this.parts.embedding, base.row, base.row.embeddingServiceId),
     ])
     if (!collection) {
       const gone = collectionGone(base.row)
@@ -158,7 +158,7 @@ export class KnowledgeBases {
    * @throws knowledge_base_not_found   it was deleted in the meantime
    * @throws control_plane_unavailable  the store has lost the service
    */
-  async bound<Row extends ChunkingService | EmbeddingService>(
+  async boundService<Row extends ChunkingService | EmbeddingService>(
     services: Pick<Services<Row>, 'get'>,
     { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
     serviceId: string,
@@ -282,7 +282,7 @@ export class KnowledgeBases {
           vectorService: vectorServiceOf(collection),
           lexicalEnabled: collection.lexical,
           rerankEnabled: collection.reranks ?? false,
-          attached: await this.#maker.isHeld(collection),
+          attached: await this.#creator.isHeld(collection),
         })),
     )
   }

@@ -88,7 +88,7 @@ export class ManySearcher {
     caller: SearchCaller,
     leftOut: (error: unknown) => undefined,
   ): Promise<BaseRanking[]> {
-    const ids = await this.meant(workspaceId, body)
+    const ids = await this.requestedBases(workspaceId, body)
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(
         'validation_error',
@@ -101,7 +101,7 @@ export class ManySearcher {
       opened.filter(context => context !== undefined),
       context =>
         bases
-          .unlessDeleted(context.base, () => searcher.rankFor(context, body, caller))
+          .unlessDeleted(context.base, () => searcher.rankCandidates(context, body, caller))
           .catch(error => rethrowFor(context, error))
           .catch(leftOut),
       { concurrency: concurrentSearchesMax, signal: caller.signal },
@@ -119,7 +119,7 @@ export class ManySearcher {
   }
 
   /** @throws workspace_not_found, validation_error */
-  private async meant(workspaceId: string, { knowledgeBaseIds }: SearchMany): Promise<string[]> {
+  private async requestedBases(workspaceId: string, { knowledgeBaseIds }: SearchMany): Promise<string[]> {
     if (knowledgeBaseIds) return [...new Set(knowledgeBaseIds)]
     const all = await this.parts.bases.list(workspaceId, { limit: limits.knowledgeBasesPerSearch })
     if (all.nextCursor !== null)

@@ -39,9 +39,9 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<VectorSpace
   /** Identifies this process among those that fit vector spaces. */
   readonly owner: string
   /** True to fit spaces while documents are ingested; false to fit them on request only. */
-  readonly fitsOnItsOwn: boolean
+  readonly fitsAutomatically: boolean
   /** Called when a job was created. */
-  readonly enqueued: () => void
+  readonly onEnqueued: () => void
   readonly reportFailure: FailureReporter
   readonly measureSearch: MeasureSearch
 }
@@ -54,10 +54,10 @@ export function openKnowledge(parts: KnowledgeParts) {
   const space = new VectorSpace({ ...parts, query: hosts.query })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })
-  const ingested = ({ fitted, key }: BaseContext) => {
-    if (parts.fitsOnItsOwn && fitted) fitting.grew(key)
+  const onIngested = ({ fitted, key }: BaseContext) => {
+    if (parts.fitsAutomatically && fitted) fitting.onGrowth(key)
   }
-  const ingestParts = { ...parts, bases, space, index: hosts.index, ingested }
+  const ingestParts = { ...parts, bases, space, index: hosts.index, onIngested }
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)

@@ -73,7 +73,7 @@ export class Records {
     const { base, store, key } = context
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const owners = await store.owners(key, ids)
-      const rows = [requireBaseWrite(context), ...(await this.documentsWithout(context, owners))]
+      const rows = [requireBaseWrite(context), ...(await this.removedChunkWrites(context, owners))]
       const outcome = await store.write([{ op: 'requireOwners', ...key, owners }, change], rows)
       if (outcome.ok) return undefined
       if (outcome.at === 0) await this.parts.bases.get(base.workspaceId, base.knowledgeBaseId)
@@ -84,7 +84,7 @@ export class Records {
   }
 
   /** Returns the writes that subtract removed chunks from their documents. */
-  private async documentsWithout({ base }: BaseContext, owners: readonly RecordOwner[]): Promise<Write[]> {
+  private async removedChunkWrites({ base }: BaseContext, owners: readonly RecordOwner[]): Promise<Write[]> {
     const lost = new Map<string, number>()
     for (const { documentId } of owners)
       if (documentId !== null) lost.set(documentId, (lost.get(documentId) ?? 0) + 1)
@@ -93,12 +93,12 @@ export class Records {
       const key = [base.workspaceId, base.knowledgeBaseId, documentId]
       const stored = await this.parts.rows.get(tables.documents, key)
       // An attached collection may contain chunks of documents that are not in this knowledge base.
-      if (stored) writes.push(this.withFewer(stored, chunks))
+      if (stored) writes.push(this.subtractChunks(stored, chunks))
     }
     return writes
   }
 
-  private withFewer({ row, version }: Stored<DocumentRow>, chunks: number): Write {
+  private subtractChunks({ row, version }: Stored<DocumentRow>, chunks: number): Write {
     const chunkTotal = row.chunkTotal === null ? null : Math.max(0, row.chunkTotal - chunks)
     const updatedAt = timestamp(this.parts.clock)
     const changed = { ...row, chunkTotal, updatedAt, ingestKey: null, nameKey: null }

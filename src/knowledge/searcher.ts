@@ -96,15 +96,19 @@ export class Searcher {
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async search(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<SearchResult> {
-    const ranking = await this.rankFor(context, body, caller)
+    const ranking = await this.rankCandidates(context, body, caller)
     const hits = await readHits(ranking, orderCandidates(ranking).slice(0, body.topK))
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
   /** Returns the candidates only: at least `topK` if there are as many. */
-  async rankFor(context: BaseContext, body: SearchRequest, caller: SearchCaller): Promise<BaseRanking> {
+  async rankCandidates(
+    context: BaseContext,
+    body: SearchRequest,
+    caller: SearchCaller,
+  ): Promise<BaseRanking> {
     const plan = createPlan(context, body, caller, await this.savedFilter(context, body))
-    const lists = await this.rankInForce(context, plan, caller.signal)
+    const lists = await this.rankInCurrentSpace(context, plan, caller.signal)
     return {
       context,
       mode: plan.mode,
@@ -124,19 +128,19 @@ export class Searcher {
   }
 
   /** Ranks again if the vector space is swapped between embedding the query and comparing it. */
-  private async rankInForce(
+  private async rankInCurrentSpace(
     context: BaseContext,
     plan: SearchPlan,
     signal: AbortSignal,
   ): Promise<RankedLists> {
-    return retryOnSpaceChange(() => this.rank(context, plan, signal).catch(undefinedIfMoved))
+    return retryOnSpaceChange(() => this.rank(context, plan, signal).catch(undefinedIfSpaceChanged))
   }
 
   private async rank(context: BaseContext, plan: SearchPlan, signal: AbortSignal): Promise<RankedLists> {
     const { mode, pool } = plan
     if (mode === 'lexical')
       return { vector: [], lexical: await rankByWords(context, plan), lexicalWeight: 1, pool }
-    const query = await this.embedded(context, plan, signal)
+    const query = await this.embedQuery(context, plan, signal)
     if (mode === 'vector')
       return { vector: await rankByVector(context, plan, query), lexical: [], lexicalWeight: 0, pool }
     if (hasNoSimilarity(context, query))
@@ -144,7 +148,7 @@ export class Searcher {
     const [vector, lexical, support] = await Promise.all([
       rankByVector(context, plan, query),
       rankByWords(context, plan),
-      supportOf(context, plan, query),
+      representedShare(context, plan, query),
     ])
     const isPlaceholder = context.fitted && query.generation === 0
     const asked = plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
@@ -152,7 +156,7 @@ export class Searcher {
     return context.fitted && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
   }
 
-  private async embedded(
+  private async embedQuery(
     context: BaseContext,
     plan: SearchPlan,
     signal: AbortSignal,
@@ -178,7 +182,11 @@ function hasNoSimilarity({ collection }: BaseContext, { vector }: EmbeddedQuery)
 }
 
 /** Returns the share of a question that its vector represents, 0 to 1. Lexical search counts for the rest. */
-async function supportOf(context: BaseContext, plan: SearchPlan, query: EmbeddedQuery): Promise<number> {
+async function representedShare(
+  context: BaseContext,
+  plan: SearchPlan,
+  query: EmbeddedQuery,
+): Promise<number> {
   const unknown = new Set(query.unknownWords)
   return unknown.size === 0
     ? 1
@@ -236,7 +244,7 @@ export function modeUsed({ mode, lists, reranking }: BaseRanking): string {
   return reranking && rerankShare[mode] > 0 ? `${used}_rerank` : used
 }
 
-function undefinedIfMoved(error: unknown): undefined {
+function undefinedIfSpaceChanged(error: unknown): undefined {
   if (!(error instanceof WbError) || error.facts.stale !== true) throw error
 }
 

@@ -40,7 +40,7 @@ export function holdExclusively(path: string, patienceMs: number): Database.Data
   createFolder(dirname(path))
   // Opening a pipe would wait for its other end.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
-  makeFile(path)
+  createLockFile(path)
   const database = new Database(path, { timeout: patienceMs })
   try {
     database.pragma('journal_mode = DELETE')
@@ -61,7 +61,7 @@ function isForeign(error: unknown): boolean {
  * Creates a lock file that only its owner can read; SQLite would use the umask. Never opens an existing file:
  * see above.
  */
-function makeFile(path: string): void {
+function createLockFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch {
@@ -69,9 +69,9 @@ function makeFile(path: string): void {
   }
 }
 
-const askAgainMs = 25
+const retryIntervalMs = 25
 /** Attempts of `alone`: half a minute. */
-const asksMax = 1_200
+const attemptsMax = 1_200
 
 /**
  * Runs a task while no other process runs a task with the same lock file.
@@ -81,21 +81,25 @@ const asksMax = 1_200
  * @throws LockRefused  the lock file cannot be created or opened
  * @throws TimedOut     another process has held the lock for half a minute, for example because it is stopped
  */
-export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  for (let asked = 0; asked < asksMax; asked++) {
-    const lock = heldNow(path)
+export async function runExclusively<T>(
+  path: string,
+  signal: AbortSignal,
+  work: () => Promise<T>,
+): Promise<T> {
+  for (let asked = 0; asked < attemptsMax; asked++) {
+    const lock = tryLock(path)
     if (lock)
       try {
         return await work()
       } finally {
         lock.close()
       }
-    await wait(askAgainMs, undefined, { signal })
+    await wait(retryIntervalMs, undefined, { signal })
   }
-  throw new TimedOut(asksMax * askAgainMs)
+  throw new TimedOut(attemptsMax * retryIntervalMs)
 }
 
-function heldNow(path: string): Database.Database | undefined {
+function tryLock(path: string): Database.Database | undefined {
   try {
     return holdExclusively(path, 0)
   } catch (error) {

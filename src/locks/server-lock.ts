@@ -24,7 +24,7 @@ export interface ServerLock {
   release(): void
 }
 
-export type Taken = { lock: ServerLock } | { heldBy: Announcement | undefined }
+export type LockResult = { lock: ServerLock } | { heldBy: Announcement | undefined }
 
 const lockName = 'serve.lock'
 const announcementName = 'serve.json'
@@ -38,9 +38,9 @@ const patienceMs = 250
  * @throws control_plane_unavailable  the data directory cannot be written; `announce` throws it too
  * @see docs/security.md#rule-5
  */
-export function takeServerLock(dataDir: string): Taken {
+export function takeServerLock(dataDir: string): LockResult {
   const path = join(dataDir, announcementName)
-  const database = lockedIn(dataDir)
+  const database = lockDataDir(dataDir)
   if (!database) return { heldBy: readAnnouncement(dataDir) }
   return {
     lock: {
@@ -67,7 +67,7 @@ export function takeServerLock(dataDir: string): Taken {
  * @returns undefined while another server holds the lock
  * @throws control_plane_unavailable  the data directory cannot be written
  */
-function lockedIn(dataDir: string): Database.Database | undefined {
+function lockDataDir(dataDir: string): Database.Database | undefined {
   let lock: Database.Database | undefined
   try {
     lock = holdExclusively(join(dataDir, lockName), patienceMs)
@@ -97,7 +97,7 @@ export function findServer(dataDir: string): Announcement | undefined {
 /** Returns true if a server holds the lock. Takes a shared lock for a moment. */
 function isHeld(dataDir: string): boolean {
   const path = join(dataDir, lockName)
-  const database = isPlainAndOurs(path) ? openForReading(path) : undefined
+  const database = isOwnRegularFile(path) ? openForReading(path) : undefined
   if (!database) return false
   try {
     database.prepare('SELECT 1 FROM sqlite_schema').get()
@@ -120,7 +120,7 @@ function openForReading(path: string): Database.Database | undefined {
 function readAnnouncement(dataDir: string): Announcement | undefined {
   const path = join(dataDir, announcementName)
   try {
-    if (!isOwnedAndUnshared(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
+    if (!isOwnedAndUnshared(statSync(dataDir)) || !isOwnRegularFile(path)) return undefined
     const { url, pid, startedAt, certificate } = JSON.parse(
       readFileSync(path, 'utf8'),
     ) as Partial<Announcement>
@@ -131,7 +131,7 @@ function readAnnouncement(dataDir: string): Announcement | undefined {
   }
 }
 
-function isPlainAndOurs(path: string): boolean {
+function isOwnRegularFile(path: string): boolean {
   const stats = lstatSync(path, { throwIfNoEntry: false })
   return stats?.isFile() === true && isOwnedAndUnshared(stats)
 }

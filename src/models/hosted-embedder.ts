@@ -109,12 +109,12 @@ async function embedConcurrently(
   const vectors: Float32Array[] = new Array(texts.length)
   const stop = new AbortController()
   const until = AbortSignal.any([signal, stop.signal])
-  async function lane(): Promise<void> {
+  async function worker(): Promise<void> {
     for (const batch of batches)
       for (const [at, vector] of (await ask(batch, until)).entries()) vectors[batch.start + at] = vector
   }
   try {
-    await Promise.all(Array.from({ length: requestsAtOnce }, lane))
+    await Promise.all(Array.from({ length: requestsAtOnce }, worker))
     return vectors
   } catch (error) {
     signal.throwIfAborted()

@@ -6,7 +6,7 @@ import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
 import { type ChatModel, openConfiguredModel, openServiceModel } from './chat/chat-model.ts'
 import { openLearnedModels } from './chat/learned-models.ts'
-import { seenModelOf } from './chat/model-request.ts'
+import { knownModelFacts } from './chat/model-request.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openEndpointGuard, openPublicGuard } from './endpoint-guard.ts'
@@ -104,7 +104,7 @@ export function openModels({
     runtimeChat: () => openConfiguredModel(chatParts),
     chatProblem: async service =>
       (await findServiceProblem(async () => openServiceModel(service, chatParts).chat.check())) ??
-      problemOfLastRequest(seenModelOf(service, chatParts).failure),
+      problemOfLastRequest(knownModelFacts(service, chatParts).failure),
     embeddingProblem: service =>
       findServiceProblem(async () => {
         if (service.provider !== 'mock') await embeddingCallsTo(embedderEndpoint(service, parts))

@@ -177,7 +177,7 @@ export class Pager {
     table: RowTable<Row>,
     list: RowRange,
     query: { limit: number; cursor?: string },
-    search: { finds(row: Row): Promise<boolean>; readonly isSpent: boolean },
+    search: { finds(row: Row): Promise<boolean>; readonly isExhausted: boolean },
   ): Promise<RowPage<Row>> {
     const items: Row[] = []
     let after =
@@ -185,7 +185,7 @@ export class Pager {
     for (;;) {
       const batch = await this.rows.list(table, { ...list, after, limit: filteredBatchMin })
       for (const stored of batch) {
-        if (after && (items.length === query.limit || search.isSpent))
+        if (after && (items.length === query.limit || search.isExhausted))
           return { items, nextCursor: this.cursors.seal(listIdentity(table, list), after) }
         if (await search.finds(stored.row)) items.push(stored.row)
         after = positionOf(table, list, stored)

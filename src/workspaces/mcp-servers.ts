@@ -38,7 +38,7 @@ export interface McpServersParts {
   readonly checkUrl: (field: string, url: string) => void
   /** Requests the tools of a server. @throws McpFailure */
   readonly listTools: (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
-  readonly signIns: Pick<McpSignIns, 'callable'>
+  readonly signIns: Pick<McpSignIns, 'withAccessTokens'>
 }
 
 /** The caller on whose behalf a server is contacted. */
@@ -194,7 +194,7 @@ export class McpServers {
   }
 
   #callable(server: McpServerRow, auth: AuthContext): CallableServer {
-    return this.parts.signIns.callable(server, auth)
+    return this.parts.signIns.withAccessTokens(server, auth)
   }
 
   async #offer(

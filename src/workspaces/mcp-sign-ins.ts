@@ -57,9 +57,9 @@ interface StoredSignIn {
   readonly grant: SealedGrant
 }
 
-const pendingMs = 600_000
+const pendingTtlMs = 600_000
 /** When a subject begins another one, its oldest ends. */
-const pendingPerSubject = 8
+const pendingPerSubjectMax = 8
 /** When another one begins, the oldest ends. */
 const pendingMax = 1_024
 /** A token that ends this soon is refreshed before it is sent. */
@@ -100,8 +100,13 @@ export class McpSignIns {
     const state = randomHex(32)
     const begun = this.parts.authorization.begin(server, { redirectUri, state }, signal)
     const { authorizationUrl, pending } = await begun.catch(asSignInFailure)
-    const expiresAtMs = this.parts.clock.now() + pendingMs
-    this.#add(state, { subject, purpose: purposeOf(server, subject), expiresAtMs, authorization: pending })
+    const expiresAtMs = this.parts.clock.now() + pendingTtlMs
+    this.#addPending(state, {
+      subject,
+      purpose: purposeOf(server, subject),
+      expiresAtMs,
+      authorization: pending,
+    })
     return { authorizationUrl, state, expiresAt: new Date(expiresAtMs).toISOString() }
   }
 
@@ -137,13 +142,13 @@ export class McpSignIns {
       { op: 'insert', table: tables.mcpSignIns, row },
     ])
     if (!outcome.ok) throw new WbError('mcp_server_not_found', `MCP server '${row.mcpServerId}' not found`)
-    return this.#shown(row)
+    return this.#toSignIn(row)
   }
 
   /** Returns the sign-in of the caller; one that has ended is shown as not signed in. */
   async show(server: McpServerRow, auth: AuthContext): Promise<McpSignIn> {
     const found = await this.#find(server, this.#subjectOf(auth))
-    return found ? this.#shown(found.row) : signedOut
+    return found ? this.#toSignIn(found.row) : signedOut
   }
 
   /** Deletes the sign-in of the caller, and revokes its token as far as the authorization server lets it. */
@@ -166,15 +171,15 @@ export class McpSignIns {
    * Names the sign-in that the caller has at a server, for caches of what the server offers to it. Undefined if the
    * caller has to sign in first, and null if callers do not sign in to this server.
    */
-  async signInOf(server: McpServerRow, auth: AuthContext): Promise<string | null | undefined> {
+  async identifySignIn(server: McpServerRow, auth: AuthContext): Promise<string | null | undefined> {
     if (server.authType !== 'oauth2') return null
     const found = await this.#find(server, this.#subjectOf(auth))
-    if (!found || !this.#shown(found.row).signedIn) return undefined
+    if (!found || !this.#toSignIn(found.row).signedIn) return undefined
     return JSON.stringify([found.row.subject, found.row.createdAt])
   }
 
   /** Returns a server with the access tokens of the caller if callers sign in to it. */
-  callable(server: McpServerRow, auth: AuthContext): CallableServer {
+  withAccessTokens(server: McpServerRow, auth: AuthContext): CallableServer {
     if (server.authType !== 'oauth2') return server
     const subject = this.#subjectOf(auth)
     return {
@@ -194,12 +199,12 @@ export class McpSignIns {
   /** @throws McpFailure */
   async #token(server: McpServerRow, subject: string | null, refused?: string): Promise<string> {
     const found = await this.#find(server, subject)
-    const token = found && (await this.#usable(server, found, refused))
+    const token = found && (await this.#currentToken(server, found, refused))
     if (token === undefined) throw signInRequired(server)
     return token
   }
 
-  async #usable(
+  async #currentToken(
     server: McpServerRow,
     { row, grant }: StoredSignIn,
     refused?: string,
@@ -208,12 +213,12 @@ export class McpSignIns {
     const endsAtMs = row.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(row.expiresAt)
     const isGood = accessToken !== refused && endsAtMs - refreshAheadMs > this.parts.clock.now()
     if (isGood) return accessToken
-    if (refreshToken !== null) return this.#refreshed(server, row.subject, accessToken)
+    if (refreshToken !== null) return this.#sharedRefresh(server, row.subject, accessToken)
     return accessToken !== refused && endsAtMs > this.parts.clock.now() ? accessToken : undefined
   }
 
   /** Shares one refresh among all callers of this process. It goes on when they leave. */
-  #refreshed(server: McpServerRow, subject: string, spent: string): Promise<string | undefined> {
+  #sharedRefresh(server: McpServerRow, subject: string, spent: string): Promise<string | undefined> {
     const key = JSON.stringify([server.workspaceId, server.mcpServerId, subject])
     const running = this.#refreshing.get(key)
     if (running) return running
@@ -342,16 +347,16 @@ export class McpSignIns {
     }
   }
 
-  #shown({ scopes, expiresAt, canRefresh }: McpSignInRow): McpSignIn {
+  #toSignIn({ scopes, expiresAt, canRefresh }: McpSignInRow): McpSignIn {
     const isOver = !canRefresh && expiresAt !== null && expiresAt <= timestamp(this.parts.clock)
     return isOver ? signedOut : { signedIn: true, scopes, expiresAt, canRefresh }
   }
 
-  #add(state: string, pending: PendingMcpSignIn): void {
+  #addPending(state: string, pending: PendingMcpSignIn): void {
     const now = this.parts.clock.now()
     for (const [known, { expiresAtMs }] of this.#pending) if (expiresAtMs <= now) this.#pending.delete(known)
     const own = [...this.#pending].filter(([, { subject }]) => subject === pending.subject)
-    if (own.length >= pendingPerSubject) this.#pending.delete(own[0]![0])
+    if (own.length >= pendingPerSubjectMax) this.#pending.delete(own[0]![0])
     if (this.#pending.size >= pendingMax) this.#pending.delete(this.#pending.keys().next().value!)
     this.#pending.set(state, pending)
   }

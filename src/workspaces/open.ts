@@ -61,7 +61,7 @@ export function openWorkspaces(parts: WorkspacesParts) {
   const chunking = new Services<ChunkingService, ChunkingCreate>(chunkingKind, services)
   const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, services)
   const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, services)
-  const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, vet: models.probe })
+  const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, checkBeforeWrite: models.probe })
   const traffic = new McpTraffic(clock)
   const connections = new Connections({
     ...parts,

@@ -21,7 +21,7 @@ export interface ServicesParts<Row extends AnyService> {
    * @param sent  fields that the caller sent
    * @throws WbError  the service must not be written
    */
-  readonly vet?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
+  readonly checkBeforeWrite?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
 }
 
 /** Services of one kind. Omit `Create` for reading only. */
@@ -127,7 +127,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
 
   private async admit(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
     if (sent.endpointBaseUrl) this.parts.checkUrl('endpointBaseUrl', sent.endpointBaseUrl)
-    await this.parts.vet?.(row, sent, signal)
+    await this.parts.checkBeforeWrite?.(row, sent, signal)
   }
 
   private unbound(workspaceId: string, id: string): Write[] {

@@ -20,7 +20,7 @@ export async function listDecisions(
   let after: ColumnValue[] | undefined
   while (found.length < query.limit) {
     const slice = await rows.list(tables.policyAudit, {
-      ...narrowest(workspaceId, query),
+      ...mostSelectiveIndex(workspaceId, query),
       after,
       limit: sliceSize,
       descending: true,
@@ -33,7 +33,7 @@ export async function listDecisions(
 }
 
 /** Returns the index that matches the fewest unwanted rows. */
-function narrowest(workspaceId: string, { principalId, knowledgeBaseId, auditDay }: DecisionQuery) {
+function mostSelectiveIndex(workspaceId: string, { principalId, knowledgeBaseId, auditDay }: DecisionQuery) {
   if (principalId !== undefined) return { index: 'byPrincipal', prefix: [workspaceId, principalId] }
   if (knowledgeBaseId !== undefined)
     return { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }

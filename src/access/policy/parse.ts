@@ -83,7 +83,7 @@ const comparisons: ReadonlyMap<string, Comparison> = new Map([
 export function parsePolicy(dsl: string): Policy {
   if (dsl.length > limits.policyChars)
     throw policyError(limits.policyChars + 1, `a policy has ${limits.policyChars} characters at most`)
-  return new Parser(dsl).whole()
+  return new Parser(dsl).parseAll()
 }
 
 /** Returns a validation error with its position. */
@@ -102,7 +102,7 @@ class Parser {
     this.#next = this.#read()
   }
 
-  whole(): Policy {
+  parseAll(): Policy {
     const policy = this.#predicate()
     if (this.#next.kind !== 'end') throw this.#expected('AND, OR or the end')
     return policy

@@ -40,9 +40,9 @@ export interface AgentTurnParts {
   readonly marks: QuoteMarks
   readonly system: string
   /** Passages of the prompt. */
-  readonly found: readonly ToolPassage[]
-  /** True if the prompt contains text of documents or attachments. */
-  readonly sendsText: boolean
+  readonly promptPassages: readonly ToolPassage[]
+  /** True if the prompt contains text of documents or attachments, which can contain instructions. */
+  readonly promptHasUntrustedText: boolean
   /** The search query; undefined if there was no search. */
   readonly searchQuery: string | undefined
   readonly question: string
@@ -52,28 +52,28 @@ export interface AgentTurnParts {
   readonly withPastImages: () => Promise<ImageHistory>
   /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
   readonly signInTo: readonly string[]
-  /** True to request answers unstreamed. A request that the provider rejects is then not stored. */
+  /** True to request answers unstreamed. A question that the provider rejects is then removed from the conversation. */
   readonly isWhole: boolean
   readonly sampling: SamplingSettings
   /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
   readonly withoutTools: () => Promise<
-    Pick<AgentTurnParts, 'turnTools' | 'system' | 'found' | 'sendsText' | 'searchQuery'>
+    Pick<AgentTurnParts, 'turnTools' | 'system' | 'promptPassages' | 'promptHasUntrustedText' | 'searchQuery'>
   >
-  /** Fires when all readers of the answer have left. */
+  /** Aborts when the last reader of the answer has disconnected. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
-  readonly report: (error: unknown) => void
+  readonly reportFailure: (error: unknown) => void
   /** Called once when the turn has ended, for the metrics. */
-  readonly count: (outcome: TurnOutcome) => void
+  readonly onEnd: (outcome: TurnOutcome) => void
 }
 
 /** Outcome of a turn: an answer, a failure, or an interruption because the reader left. */
 export type TurnOutcome = 'ok' | 'error' | 'interrupted'
 
-/** A running model request, with the number of messages and results that were left out of it. */
+/** A running model request. `dropped` counts omitted earlier messages, `cut` shortened tool results. */
 interface ModelRequestState {
-  readonly pieces: AsyncGenerator<AnswerPart, Completion, undefined>
-  readonly first: Promise<IteratorResult<AnswerPart, Completion>>
+  readonly answerParts: AsyncGenerator<AnswerPart, Completion, undefined>
+  readonly firstPart: Promise<IteratorResult<AnswerPart, Completion>>
   readonly dropped: number
   readonly cut: number
 }
@@ -90,11 +90,11 @@ export class AgentTurn {
   readonly #reasoning: ReasoningRecord
   readonly #repeated = new RepeatedCalls()
   #isOver = false
-  #left: Message | undefined
+  #partialAnswer: Message | undefined
 
   constructor(parts: AgentTurnParts) {
     this.#parts = parts
-    this.#tally = { ...emptyTally, found: parts.found, searchQuery: parts.searchQuery }
+    this.#tally = { ...emptyTally, found: parts.promptPassages, searchQuery: parts.searchQuery }
     this.#reader = new CitationReader(parts.citations)
     this.#reasoning = new ReasoningRecord(parts.clock)
   }
@@ -116,13 +116,13 @@ export class AgentTurn {
   }
 
   async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, images, isWhole, sendsText } = this.#parts
+    const { transcript, question, images, isWhole, promptHasUntrustedText } = this.#parts
     // The model starts slowly, so the question is stored meanwhile.
-    if (!isWhole) this.#modelRequest = this.#begin()
-    const user = await transcript.user(question, sendsText, images)
+    if (!isWhole) this.#modelRequest = this.#startRequest()
+    const user = await transcript.user(question, promptHasUntrustedText, images)
     try {
       yield { event: 'user-message', data: toMessage(user) }
-      for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
+      for (let round = 1; !this.#isOver; round++) yield* this.#runRound(round)
     } catch (error) {
       if (!this.#parts.signal.aborted) yield* this.#fail(error)
     } finally {
@@ -131,30 +131,30 @@ export class AgentTurn {
   }
 
   /** The partial answer of an interrupted turn; undefined before it is stored. */
-  get left(): Message | undefined {
-    return this.#left
+  get partialAnswer(): Message | undefined {
+    return this.#partialAnswer
   }
 
-  async *#round(round: number): AsyncGenerator<TurnEvent, void, undefined> {
-    const isLast = round === roundsMax || this.#repeated.isLoop
+  async *#runRound(round: number): AsyncGenerator<TurnEvent, void, undefined> {
+    const isLast = round === roundsMax || this.#repeated.repeatsRound
     const completion = yield* this.#requestAnswer(isLast)
     const { toolCalls, finishReason } = completion
     if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
-    else if (!isLast) yield* this.#callAll(toolCalls, completion)
+    else if (!isLast) yield* this.#runCalls(toolCalls, completion)
     else if (this.#text.trim() !== '') yield* this.#end(this.#text, completion, { finishReason: 'stop' })
     else throw new TurnLimit(round)
   }
 
   /** Streams one answer of the model. @param isLast  no more tools may be called */
   async *#requestAnswer(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
-    const { pieces, first, ...fitted } = this.#modelRequest ?? this.#begin(isLast)
+    const { answerParts, firstPart, ...fitted } = this.#modelRequest ?? this.#startRequest(isLast)
     this.#modelRequest = undefined
     this.#text = ''
     this.#reader = new CitationReader(this.#parts.citations)
     try {
-      for (let step = await first; ; step = await pieces.next()) {
+      for (let step = await firstPart; ; step = await answerParts.next()) {
         if (!step.done) {
-          yield* this.#hear(step.value)
+          yield* this.#handlePart(step.value)
           continue
         }
         this.#reasoning.pause()
@@ -163,21 +163,21 @@ export class AgentTurn {
         return step.value
       }
     } catch (error) {
-      if (this.#isAboutTools(error)) await this.#goWithoutTools()
+      if (this.#isAboutTools(error)) await this.#retryWithoutTools()
       else if (this.#isAboutOldImages(error))
         this.#parts = { ...this.#parts, history: historyWithoutImages(this.#parts.history) }
       else throw error
     } finally {
-      await pieces.return(undefined as never).catch(() => {})
+      await answerParts.return(undefined as never).catch(() => {})
     }
     return yield* this.#requestAnswer(isLast)
   }
 
-  async #goWithoutTools(): Promise<void> {
+  async #retryWithoutTools(): Promise<void> {
     this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
-    const { found, sendsText, searchQuery, transcript } = this.#parts
-    this.#tally = { ...this.#tally, found, searchQuery }
-    if (sendsText) await transcript.markUntrusted()
+    const { promptPassages, promptHasUntrustedText, searchQuery, transcript } = this.#parts
+    this.#tally = { ...this.#tally, found: promptPassages, searchQuery }
+    if (promptHasUntrustedText) await transcript.markUntrusted()
   }
 
   /** Returns true if the provider refused images, and only earlier questions have some. */
@@ -194,31 +194,31 @@ export class AgentTurn {
     return isRefusal && turnTools.specs.length > 0 && this.#exchanges.length === 0
   }
 
-  *#hear(part: AnswerPart): Generator<TurnEvent, void, undefined> {
+  *#handlePart(part: AnswerPart): Generator<TurnEvent, void, undefined> {
     if (part.kind === 'text') {
       this.#reasoning.pause()
       yield* this.#addText(this.#reader.read(part.delta))
-    } else if (part.kind === 'reasoning') yield* this.#reason(part.delta)
+    } else if (part.kind === 'reasoning') yield* this.#addReasoning(part.delta)
     else {
       const text = this.#text + this.#reader.end()
       this.#text = ''
       this.#reader = new CitationReader(this.#parts.citations)
       if (text === '') return
       yield { event: 'token-reset', data: {} }
-      yield* this.#reason(text)
+      yield* this.#addReasoning(text)
     }
   }
 
-  *#reason(delta: string): Generator<TurnEvent, void, undefined> {
+  *#addReasoning(delta: string): Generator<TurnEvent, void, undefined> {
     this.#reasoning.add(delta)
     yield { event: 'reasoning', data: { delta } }
   }
 
   /** Starts a model request, which the signal of the turn cancels. */
-  #begin(isLast = false): ModelRequestState {
+  #startRequest(isLast = false): ModelRequestState {
     const { model, turnTools, isWhole, sampling, signal } = this.#parts
     signal.throwIfAborted()
-    const { messages, ...fitted } = this.#fittedRequest()
+    const { messages, ...fitted } = this.#fitRequest()
     const settings = {
       maxTokens: model.maxTokens,
       tools: turnTools.specs,
@@ -226,17 +226,17 @@ export class AgentTurn {
       sampling,
       signal,
     }
-    const isInPieces = !isWhole && model.supportsStreaming !== false
-    const pieces = isInPieces
+    const isStreamed = !isWhole && model.supportsStreaming !== false
+    const answerParts = isStreamed
       ? model.chat.stream(messages, settings)
       : completeAsStream(model, messages, settings)
-    const first = pieces.next()
+    const firstPart = answerParts.next()
     // Awaited later; a failure before that must not count as unhandled.
-    first.catch(() => {})
-    return { pieces, first, ...fitted }
+    firstPart.catch(() => {})
+    return { answerParts, firstPart, ...fitted }
   }
 
-  #fittedRequest() {
+  #fitRequest() {
     const { model, turnTools, history, system, question, images } = this.#parts
     const draft = {
       system,
@@ -256,40 +256,40 @@ export class AgentTurn {
     if (delta !== '') yield { event: 'token', data: { delta } }
   }
 
-  async *#callAll(toolCalls: readonly ToolCall[], { tokenCount, providerFields }: Completion) {
+  async *#runCalls(toolCalls: readonly ToolCall[], { tokenCount, providerFields }: Completion) {
     const { transcript, model } = this.#parts
     const metadata = { model: model.model, finish_reason: 'tool_calls' }
     await transcript.calls(this.#text, toolCalls, { tokenCount, metadata })
-    const spoken = { role: 'assistant' as const, content: this.#text, toolCalls }
-    this.#exchanges.push(providerFields ? { ...spoken, providerFields } : spoken)
+    const message = { role: 'assistant' as const, content: this.#text, toolCalls }
+    this.#exchanges.push(providerFields ? { ...message, providerFields } : message)
     this.#text = ''
     yield { event: 'token-reset', data: {} } satisfies TurnEvent
     yield { event: 'tool-call', data: { toolCalls: [...toolCalls] } } satisfies TurnEvent
-    this.#repeated.begin(toolCalls)
-    for (const call of toolCalls) yield* this.#repeat(call) ?? this.#call(call)
+    this.#repeated.beginRound(toolCalls)
+    for (const call of toolCalls) yield* this.#storeRepeatedResult(call) ?? this.#runCall(call)
   }
 
-  /** Returns the result of an equal call; undefined for a new call, which has to run. */
-  #repeat(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
-    const ran = this.#repeated.resultOf(call)
-    return ran && this.#storeResult(call, { ...ran, passages: [] }, 0)
+  /** Stores the result of an equal earlier call for this one. Returns undefined for a new call, which has to run. */
+  #storeRepeatedResult(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
+    const result = this.#repeated.resultOf(call)
+    return result && this.#storeResult(call, { ...result, passages: [] }, 0)
   }
 
-  async *#call(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
+  async *#runCall(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
     const { clock, turnTools, signal } = this.#parts
     signal.throwIfAborted()
-    const question = turnTools.questionOn(call, signal)
-    if (question) {
-      const { approvalId, expiresAt } = question
+    const approval = turnTools.requestApproval(call, signal)
+    if (approval) {
+      const { approvalId, expiresAt } = approval
       yield { event: 'tool-approval', data: { approvalId, expiresAt, toolCall: call } }
     }
-    const decision = await question?.decision
+    const decision = await approval?.decision
     signal.throwIfAborted()
     const startedAt = clock.now()
-    const served = await turnTools.run(call, decision, signal)
-    this.#repeated.add(call, served)
-    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...served.found] }
-    yield* this.#storeResult(call, served, clock.now() - startedAt)
+    const result = await turnTools.run(call, decision, signal)
+    this.#repeated.add(call, result)
+    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...result.found] }
+    yield* this.#storeResult(call, result, clock.now() - startedAt)
   }
 
   /** Stores a tool result, adds it to the messages of the model, and yields its event. */
@@ -311,7 +311,7 @@ export class AgentTurn {
     const { transcript, isWhole } = this.#parts
     if (isWhole && error instanceof WbError && this.#exchanges.length === 0) {
       this.#isOver = true
-      this.#parts.count('error')
+      this.#parts.onEnd('error')
       await transcript.removeQuestion()
       throw error
     }
@@ -326,29 +326,31 @@ export class AgentTurn {
     { tokenCount }: Pick<Completion, 'tokenCount'>,
     ending: Pick<TurnEnding, 'finishReason' | 'error'>,
   ): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, count } = this.#parts
+    const { transcript, onEnd } = this.#parts
     this.#isOver = true
     const isFailure = ending.finishReason === 'error'
-    count(isFailure ? 'error' : 'ok')
-    const spoken = { tokenCount, metadata: this.#metadata(ending) }
+    onEnd(isFailure ? 'error' : 'ok')
+    const fields = { tokenCount, metadata: this.#metadata(ending) }
     try {
-      const row = await (isFailure ? transcript.failure(content, spoken) : transcript.answer(content, spoken))
+      const row = await (isFailure ? transcript.failure(content, fields) : transcript.answer(content, fields))
       yield { event: isFailure ? 'error' : 'done', data: toMessage(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
       const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
-      yield { event: 'error', data: toMessage(transcript.answerRow(content, { ...spoken, metadata })) }
+      yield { event: 'error', data: toMessage(transcript.answerRow(content, { ...fields, metadata })) }
     }
   }
 
   /** Stores the partial answer, marked as interrupted. */
   async #interrupt(): Promise<void> {
     this.#isOver = true
-    this.#parts.count('interrupted')
+    this.#parts.onEnd('interrupted')
     const text = this.#text + this.#reader.end()
     const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
     try {
-      this.#left = toMessage(await this.#parts.transcript.failure(text, { tokenCount: null, metadata }))
+      this.#partialAnswer = toMessage(
+        await this.#parts.transcript.failure(text, { tokenCount: null, metadata }),
+      )
     } catch (error) {
       // The conversation was deleted.
       if (!(error instanceof WbError)) throw error
@@ -359,7 +361,7 @@ export class AgentTurn {
   #reasonOf(error: unknown): string {
     if (error instanceof TurnLimit) return error.message
     if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
-    this.#parts.report(error)
+    this.#parts.reportFailure(error)
     if (error instanceof ProviderFailure)
       return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
     return 'The runtime failed; its log says why.'
@@ -377,7 +379,7 @@ export class AgentTurn {
       contextWindow: this.#parts.model.contextTokens,
       citations,
       citationsDropped,
-      toolsLeftOut: this.#parts.turnTools.leftOut,
+      toolsLeftOut: this.#parts.turnTools.omittedCount,
       signInTo: this.#parts.signInTo,
     })
   }

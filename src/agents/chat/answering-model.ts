@@ -35,6 +35,6 @@ export async function openAnsweringModel(
 }
 
 function withContextTokens({ contextWindowTokens, ...model }: ChatModel): AnsweringModel {
-  const usual = model.provider === 'ollama' ? contextTokensUnknown.ollama : contextTokensUnknown.hosted
-  return { ...model, contextTokens: contextWindowTokens ?? usual }
+  const fallback = model.provider === 'ollama' ? contextTokensUnknown.ollama : contextTokensUnknown.hosted
+  return { ...model, contextTokens: contextWindowTokens ?? fallback }
 }

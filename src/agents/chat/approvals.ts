@@ -10,7 +10,7 @@ import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound } from '../not-found.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** Time after which an undecided tool call counts as denied. @see docs/agents.md#approve-a-tool-call */
+/** Time in milliseconds after which an undecided tool call counts as denied. @see docs/agents.md#approve-a-tool-call */
 const approvalTimeoutMs = 120_000
 
 /** Maximum number of subjects whose approvals a conversation stores; the oldest are removed first. */
@@ -32,12 +32,12 @@ interface ApprovalSubject {
 
 interface PendingApproval extends ApprovalSubject {
   readonly sender: string
-  readonly answer: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
+  readonly resolve: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
 }
 
 /** Pending approval requests of this process. */
 export class Approvals {
-  readonly #waiting = new Map<string, PendingApproval>()
+  readonly #pending = new Map<string, PendingApproval>()
 
   constructor(private readonly parts: { rows: RowStore; clock: Clock }) {}
 
@@ -52,17 +52,17 @@ export class Approvals {
     const approvalId = newId()
     const expiresAt = new Date(clock.now() + approvalTimeoutMs).toISOString()
     const decision = new Promise<Approval['decision']>(resolve => {
-      const answer: PendingApproval['answer'] = decision => {
-        this.#waiting.delete(approvalId)
-        signal.removeEventListener('abort', leave)
-        callOff()
+      const answer: PendingApproval['resolve'] = decision => {
+        this.#pending.delete(approvalId)
+        signal.removeEventListener('abort', deny)
+        cancelTimeout()
         resolve(decision)
       }
-      const leave = () => answer('never')
-      const callOff = clock.after(approvalTimeoutMs, leave)
-      this.#waiting.set(approvalId, { ...subject, sender: approverName(auth), answer })
-      signal.addEventListener('abort', leave)
-      if (signal.aborted) leave()
+      const deny = () => answer('never')
+      const cancelTimeout = clock.after(approvalTimeoutMs, deny)
+      this.#pending.set(approvalId, { ...subject, sender: approverName(auth), resolve })
+      signal.addEventListener('abort', deny)
+      if (signal.aborted) deny()
     })
     return { approvalId, expiresAt, decision }
   }
@@ -78,20 +78,20 @@ export class Approvals {
     decision: Approval['decision'],
     caller: Pick<Caller, 'auth' | 'record'>,
   ): Promise<void> {
-    const waiting = this.#waiting.get(approvalId)
-    const isOfThis = waiting?.conversation.conversationId === conversationId
-    if (!isOfThis || waiting.sender !== approverName(caller.auth))
+    const pending = this.#pending.get(approvalId)
+    const isInConversation = pending?.conversation.conversationId === conversationId
+    if (!isInConversation || pending.sender !== approverName(caller.auth))
       throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
         hint: 'It was already decided, it expired after 120 seconds, or another caller has to decide it.',
       })
-    const kept = this.#store(waiting, decision, caller)
-    waiting.answer(
-      kept.then(
+    const stored = this.#store(pending, decision, caller)
+    pending.resolve(
+      stored.then(
         () => decision,
         () => 'never',
       ),
     )
-    await kept
+    await stored
   }
 
   /** Stores a decision with its audit record in one transaction. */
@@ -127,8 +127,8 @@ function withApproval(
   { id, hash }: ApprovalSubject['tool'],
 ): ConversationRow['approvals'] {
   const { [sender]: own = {}, ...others } = approvals
-  const kept = Object.entries(others).slice(1 - approversMax)
-  return { ...Object.fromEntries(kept), [sender]: { ...own, [id]: hash } }
+  const newest = Object.entries(others).slice(1 - approversMax)
+  return { ...Object.fromEntries(newest), [sender]: { ...own, [id]: hash } }
 }
 
 /** Returns the name of an approver. Anonymous callers cannot be distinguished, so they share one name. */

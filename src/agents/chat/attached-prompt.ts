@@ -17,12 +17,12 @@ export interface AttachedPrompt {
   readonly bytes: number
 }
 
-export const nothingAttached: AttachedPrompt = { text: '', found: [], bytes: 0 }
+export const emptyAttachedPrompt: AttachedPrompt = { text: '', found: [], bytes: 0 }
 
 const intro = 'These files are attached to the conversation. A question about "this file" is about them.'
-const onWhole = 'Their whole text is below.'
-const onParts = 'The passages of them that match the question best are below.'
-const onReading = 'Read more of a file with read_attachment.'
+const wholeTextNote = 'Their whole text is below.'
+const passagesNote = 'The passages of them that match the question best are below.'
+const readToolNote = 'Read more of a file with read_attachment.'
 
 /**
  * Puts the attachments of a conversation into the prompt: their whole text if it fits, else the best passages for a
@@ -35,14 +35,16 @@ export async function buildAttachedPrompt(
   { query, tokens, canRead }: { query: string; tokens: number; canRead: boolean },
   { citations, marks }: CitationContext,
 ): Promise<AttachedPrompt> {
-  if (attached.length === 0) return nothingAttached
+  if (attached.length === 0) return emptyAttachedPrompt
   const names = attached.map(attachmentName).join('\n')
   const bytesMax = bytesForTokens(tokens) - Buffer.byteLength(names)
   const isWhole = fitsWhole(attached, bytesMax)
   const candidates = isWhole ? attached.flatMap(({ chunks }) => chunks) : await bestPassages(attached, query)
   const hasRoom = bytesMax >= passageBytesMin
   const { entries, found } = formatEntries(hasRoom ? candidates : [], query, bytesMax, citations)
-  const about = isWhole ? [intro, onWhole] : [intro, found.length > 0 && onParts, canRead && onReading]
+  const about = isWhole
+    ? [intro, wholeTextNote]
+    : [intro, found.length > 0 && passagesNote, canRead && readToolNote]
   const data = marks.around('attachments', [names, entries].filter(Boolean).join('\n\n'))
   const text = `${about.filter(Boolean).join(' ')}\n${data}`
   return { text, found, bytes: Buffer.byteLength(text) }

@@ -2,7 +2,7 @@ import { stopwords } from '../../base/words.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Citations } from './citations.ts'
 
-/** A number at most this far above the last one in use can be an invented citation. A larger one is a year or a size. */
+/** Maximum distance of an invented citation above the highest number in use. A larger number is a year or a size. */
 const inventedMax = 20
 
 const item = String.raw`\d{1,4}(?: ?[-–] ?\d{1,4})?`
@@ -24,11 +24,14 @@ const lineHead = new RegExp(`${marker}{0,60}`, 'y')
 const begunLineHead = new RegExp(`${marker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`{1,200}|~{1,200})?$`, 'y')
 /** The first line of a code block. Its info string contains no backtick. @see CommonMark 4.5 */
 const fenceLine = /(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?=\n|$)/y
-/** First line of a code block that is waited for; of a longer one, what has arrived decides. */
+/**
+ * Maximum length of the first line of a code block to wait for. A longer line is classified by the part that has
+ * arrived.
+ */
 const fenceCharsMax = 1_000
 const indentation = /^ {0,60}(?: {4}|\t)/
 const listMarker = /[-*+\d]/
-/** Longer runs of backticks count as several. */
+/** Maximum length of a run of backticks. A longer run counts as several. */
 const backticksMax = 200
 const backticks = new RegExp(`\`{1,${backticksMax}}`, 'y')
 const command = /\\[a-z]{1,5}/iy
@@ -39,7 +42,7 @@ const codeElements = { ofBlock: /^(?:pre|script|style|textarea)$/, ofPhrase: /^(
 const closers = '\n.,;!?)。，、；！？）'
 const plain = /[^\n`$\\<=[【 ]+/y
 
-/** Characters before a citation that decide about it. */
+/** Number of characters before a citation that are examined. */
 const tailChars = 40
 /** A bracket after these is a value or a label, not a citation. */
 const opensValue = /(?:[=:,([{|<∈]| [-+*/>])$/
@@ -63,7 +66,7 @@ interface LineState {
   /** A letter or digit has followed the head of the line. */
   hasWord: boolean
   isIndented: boolean
-  /** The line has a sign of a formula. */
+  /** The line contains characters that suggest a formula. */
   isTechnical: boolean
 }
 
@@ -83,7 +86,7 @@ interface RunSurroundings {
   readonly isAttached: boolean
   /** A list of numbers would be an array. */
   readonly isArray: boolean
-  /** Between text that a citation can follow and punctuation or the end of the line. */
+  /** It follows text that a citation can follow, and precedes punctuation or the end of the line. */
   readonly endsPhrase: boolean
 }
 
@@ -188,7 +191,7 @@ export class CitationReader {
     if (text.startsWith('```', from) || text.startsWith('~~~', from)) {
       const end = text.indexOf('\n', from)
       if (end < 0 && !isEnd && text.length - from < fenceCharsMax) return undefined
-      // Only indentation and quotes stand before the end of a code block.
+      // Only indentation and quote marks can precede the end of a code block.
       if (!this.#fence || !listMarker.test(head)) length += this.#readFence(text, from)
     }
     if (listMarker.test(head)) this.#span = undefined
@@ -212,7 +215,7 @@ export class CitationReader {
     return marks.length
   }
 
-  /** A code span ends at as many backticks as it begins with, or with its paragraph or list item. */
+  /** Reads backticks. A code span ends at as many backticks as it begins with, or with its paragraph or list item. */
   #readBackticks(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     const marks = matchAt(backticks, text, at)![0]
     if (at + marks.length === text.length && marks.length < backticksMax && !isEnd) return undefined
@@ -222,8 +225,8 @@ export class CitationReader {
   }
 
   /**
-   * A formula stands between `$$`, `\[` and `\]`, `\(` and `\)`, or `\begin` and `\end`; it ends with its paragraph at
-   * the latest.
+   * Reads the mark that opens or closes a formula: `$$`, `\[` and `\]`, `\(` and `\)`, or `\begin` and `\end`. A
+   * formula ends with its paragraph at the latest.
    */
   #readFormulaMark(text: string, at: number, isEnd: boolean): ReadStep | undefined {
     if (at + 1 === text.length && !isEnd) return undefined
@@ -290,7 +293,7 @@ export class CitationReader {
     return text === groups ? text : text.replace(/ +/g, ' ').trim()
   }
 
-  /** @param isLikely  the group stands like a citation. With a dagger it is one anywhere. */
+  /** @param isLikely  the group is where a citation can be. A group with a dagger is a citation anywhere. */
   #isInvented(group: string, isLikely: boolean): boolean {
     const { last } = this.#citations
     const [number, ...others] = citedNumbers(group)
@@ -312,7 +315,10 @@ function canPrecedeCitation(before: string): boolean {
   return !opensValue.test(before) && !stopwords.has(word) && !namingWords.has(word)
 }
 
-/** Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. An invalid range has a number that no passage has. */
+/**
+ * Returns the numbers of a group: `[1-3, 5]` is 1, 2, 3 and 5. For an invalid range, includes a number that no
+ * passage has.
+ */
 function citedNumbers(group: string): number[] {
   const [listed] = group.slice(1, -1).replace('^', '').split('†')
   return listed!.split(/[,;]/).flatMap(each => {

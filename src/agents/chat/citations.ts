@@ -2,20 +2,20 @@ import type { Citation } from '../../contract/chat.ts'
 import type { ToolPassage } from '../tools/tool.ts'
 
 /**
- * The passages of a conversation, by the numbers that answers cite them by. A passage keeps its number in later turns,
- * as long as the turn that found it is remembered.
+ * The passages of a conversation by citation number. A passage keeps its number in later turns while the history
+ * includes the turn that found it.
  */
 export class Citations {
   readonly #byNumber = new Map<number, Citation>()
   readonly #numbers = new Map<string, number>()
   #last = 0
 
-  /** @param known  of earlier turns */
+  /** @param known  citations of earlier turns */
   constructor(known: readonly Citation[] = []) {
     for (const citation of known) this.#add(citation)
   }
 
-  /** The number of a passage; a new one where it is not known. */
+  /** Returns the number of a passage; a new one if the passage has none. */
   numberOf(passage: ToolPassage): number {
     const known = this.#numbers.get(keyOf(passage))
     if (known !== undefined) return known
@@ -23,7 +23,7 @@ export class Citations {
     return this.#last
   }
 
-  /** The highest number in use; 0 where nothing was found yet. */
+  /** Returns the highest number in use; 0 if no passage has a number. */
   get last(): number {
     return this.#last
   }

@@ -14,10 +14,13 @@ import { historyTokensFor, minimumTokens } from './request-budget.ts'
 import { listQuestions, summarize, type WrittenSummary } from './summarize.ts'
 import { QuoteMarks } from './system-prompt.ts'
 
-/** Shares of the tokens of earlier turns: above the first they are summarized, until at most the second remains. */
-const share = { begin: 0.8, remain: 0.5 }
+/**
+ * Shares of the token budget for earlier turns. Above `begin`, the oldest turns are summarized until at most
+ * `remain` is left.
+ */
+const compactionShares = { begin: 0.8, remain: 0.5 }
 
-/** Maximum number of summaries that are written at once: of all conversations, and of those of one workspace. */
+/** Maximum number of summaries that are written at the same time: in total, and for one workspace. */
 const runningMax = { all: 16, ofWorkspace: 4 }
 
 export interface CompactionParts {
@@ -56,8 +59,8 @@ export class Compactions {
   }
 
   /**
-   * Begins a summary if the conversation needs one, none is being written, and not too many others are. It is tried again
-   * after the next answer. Never fails.
+   * Starts a summary if the conversation needs one, it has no running summary, and the maximum number of running
+   * summaries is not reached. Call it after each answer. Never fails.
    */
   begin(compacted: CompactedConversation): void {
     const { conversationId, workspaceId } = compacted
@@ -75,21 +78,21 @@ export class Compactions {
     return this.#running.size < runningMax.all && own.length < runningMax.ofWorkspace
   }
 
-  /** Stops the summary of a conversation whose next question waits for the model. It is begun anew after the answer. */
-  giveWay(place: StoredConversationKey): void {
+  /** Cancels the running summary of a conversation, so that its next question does not wait for the model. */
+  interrupt(place: StoredConversationKey): void {
     this.#running.get(keyOf(place))?.stop.abort()
   }
 
-  /** Resolves once no summary is being written. */
-  async settled(): Promise<void> {
+  /** Resolves when no summary is running. */
+  async whenIdle(): Promise<void> {
     await Promise.all(Array.from(this.#running.values(), ({ work }) => work))
   }
 
-  /** Cancels all model calls. A conversation whose turns no longer fit gets a summary without a model. */
+  /** Cancels all model calls, and waits. A conversation whose turns no longer fit gets a summary without a model. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { stop } of this.#running.values()) stop.abort()
-    await this.settled()
+    await this.whenIdle()
   }
 
   async #compact(
@@ -117,8 +120,8 @@ export class Compactions {
       metadata,
     }
     const key = [workspaceId, conversationId]
-    // Refused if the conversation or a covered message was deleted or replaced in the meantime. The conversation is written,
-    // so that another version of a covered question is not put in at the same time.
+    // The write fails if the conversation or a covered message was deleted or replaced in the meantime. Writing the
+    // conversation makes it conflict with a switch of the version of a covered question.
     await changeRow(
       rows,
       tables.conversations,
@@ -148,7 +151,7 @@ export class Compactions {
   }
 }
 
-/** Conversations of two workspaces can have one id. */
+/** Conversation IDs are unique only in their workspace. */
 function keyOf({ workspaceId, conversationId }: StoredConversationKey): string {
   return JSON.stringify([workspaceId, conversationId])
 }
@@ -157,9 +160,9 @@ function keyOf({ workspaceId, conversationId }: StoredConversationKey): string {
 function oldestTurns(turns: readonly PastTurn[], tokens: number): readonly PastTurn[] {
   const sizes = turns.map(({ messages }) => minimumTokens(messages))
   let total = sizes.reduce((sum, size) => sum + size, 0)
-  if (total <= share.begin * tokens) return []
+  if (total <= compactionShares.begin * tokens) return []
   let count = 0
-  while (count < turns.length - 1 && total > share.remain * tokens) total -= sizes[count++]!
+  while (count < turns.length - 1 && total > compactionShares.remain * tokens) total -= sizes[count++]!
   return turns.slice(0, count)
 }
 

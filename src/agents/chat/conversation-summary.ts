@@ -8,7 +8,7 @@ export interface ConversationSummary {
   readonly through: string
   /** Number of messages that it covers. */
   readonly covered: number
-  /** The passage with the highest number when it was written: numbers go on from there. */
+  /** Passage with the highest citation number when the summary was written. Later passages get higher numbers. */
   readonly lastCitation: Citation | undefined
 }
 

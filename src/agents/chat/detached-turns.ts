@@ -16,12 +16,12 @@ const imageBytesMax = 100_000_000
 const imageBytesOfSenderMax = 50_000_000
 /** Maximum length of the events of one turn as JSON; a turn with more is stopped. */
 const eventCharsMax = 2_000_000
-/** Maximum time that a turn continues without a reader. */
-const unreadMs = 10 * 60_000
-/** Time that the events of a turn can be read after its end. */
-const endedMs = 60_000
+/** Maximum time in milliseconds that a turn continues without a reader. */
+const unreadMaxMs = 10 * 60_000
+/** Time in milliseconds for which the events of a turn can be read after its end. */
+const eventsStoredMs = 60_000
 const retryAfterSeconds = 15
-/** Time between two checks of the access of the sender. */
+/** Minimum time in milliseconds between two checks of the sender's access. */
 const accessCheckMs = 1_000
 
 interface DetachedParts {
@@ -45,7 +45,7 @@ interface OpenableTurn extends Omit<DetachableTurn, 'events'> {
   readonly open: () => Promise<AsyncIterable<TurnEvent>>
 }
 
-/** A detached turn, as it counts for the bounds. */
+/** Properties of a detached turn that the limits depend on. */
 interface CountedTurn {
   readonly place: StoredConversationKey
   readonly sender: string | null
@@ -53,8 +53,8 @@ interface CountedTurn {
 }
 
 /**
- * Turns of this process that continue when their reader disconnects. Their events are kept until one minute after the
- * end, and each reader begins with the first event.
+ * Turns of this process that continue when their reader disconnects. Their events are stored in memory until one
+ * minute after the end, and each reader starts with the first event.
  *
  * @see docs/agents.md#continue-after-a-broken-connection
  */
@@ -69,44 +69,44 @@ export class DetachedTurns {
   }
 
   /**
-   * Opens a turn, lets it go on by itself, and returns its first reader.
+   * Opens a turn, runs it independently of its readers, and returns the first reader.
    *
    * @throws rate_limited  too many turns of the sender, of the workspace, or of all workspaces are running
    * @throws what `open` throws
    */
-  async start({ open, ...own }: OpenableTurn): Promise<AsyncIterable<ServerEvent>> {
-    const { place, imageBytes } = own
-    const room = this.#reserve({ place, imageBytes, sender: subjectName(own.sender.auth) })
+  async start({ open, ...turnParts }: OpenableTurn): Promise<AsyncIterable<ServerEvent>> {
+    const { place, imageBytes } = turnParts
+    const reservation = this.#reserve({ place, imageBytes, sender: subjectName(turnParts.sender.auth) })
     try {
       const events = await open()
-      const turn = new DetachedTurn(this.#parts, { ...own, events }, () => this.#turns.delete(turn))
+      const turn = new DetachedTurn(this.#parts, { ...turnParts, events }, () => this.#turns.delete(turn))
       this.#turns.add(turn)
       return turn.read()
     } finally {
-      this.#opening.delete(room)
+      this.#opening.delete(reservation)
     }
   }
 
-  #reserve(room: CountedTurn): CountedTurn {
-    const held = () => this.#turns.size + this.#opening.size
-    for (const turn of this.#turns) if (turn.isOver && held() >= turnsMax) this.#turns.delete(turn)
+  #reserve(reservation: CountedTurn): CountedTurn {
+    const turnCount = () => this.#turns.size + this.#opening.size
+    for (const turn of this.#turns) if (turn.isOver && turnCount() >= turnsMax) this.#turns.delete(turn)
     const running = [...[...this.#turns].filter(turn => !turn.isOver), ...this.#opening]
-    const ofSender = running.filter(({ sender }) => sender === room.sender)
-    const ofWorkspace = running.filter(({ place }) => place.workspaceId === room.place.workspaceId)
+    const ofSender = running.filter(({ sender }) => sender === reservation.sender)
+    const ofWorkspace = running.filter(({ place }) => place.workspaceId === reservation.place.workspaceId)
     if (
-      held() >= turnsMax ||
+      turnCount() >= turnsMax ||
       ofSender.length >= turnsOfSenderMax ||
       ofWorkspace.length >= turnsOfWorkspaceMax ||
-      (room.imageBytes > 0 &&
-        (totalImageBytes([room, ...running]) > imageBytesMax ||
-          totalImageBytes([room, ...ofSender]) > imageBytesOfSenderMax))
+      (reservation.imageBytes > 0 &&
+        (totalImageBytes([reservation, ...running]) > imageBytesMax ||
+          totalImageBytes([reservation, ...ofSender]) > imageBytesOfSenderMax))
     )
       throw new WbError('rate_limited', 'too many detached turns are running', {
         hint: 'Wait until one has ended, or send without `detached`.',
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
-    this.#opening.add(room)
-    return room
+    this.#opening.add(reservation)
+    return reservation
   }
 
   /**
@@ -160,26 +160,26 @@ class DetachedTurn implements CountedTurn {
   readonly #ended: Promise<void>
   #chars = 0
   #isOver = false
-  #waitForReader = () => {}
+  #cancelUnreadTimer = () => {}
 
-  /** @param forget  called when the events are no longer kept */
+  /** @param onExpired  called when the events can no longer be read */
   constructor(
     parts: DetachedParts,
     { place, sender, imageBytes, events, leave }: DetachableTurn,
-    forget: () => void,
+    onExpired: () => void,
   ) {
     this.place = place
     this.imageBytes = imageBytes
     this.sender = subjectName(sender.auth)
     this.#parts = parts
     this.#leave = leave
-    this.#awaitReader()
+    this.#startUnreadTimer()
     this.#ended = this.#run(events, sender).finally(() => {
       this.#isOver = true
       // The model can still be answering a question that was not stored.
       this.#leave.abort()
-      this.#waitForReader()
-      parts.clock.after(endedMs, forget)
+      this.#cancelUnreadTimer()
+      parts.clock.after(eventsStoredMs, onExpired)
       this.#wake()
     })
   }
@@ -191,8 +191,8 @@ class DetachedTurn implements CountedTurn {
   read(): AsyncIterable<ServerEvent> {
     const reader = new TurnEventReader(this.#events, {
       isOver: () => this.#isOver,
-      onRead: () => this.#came(reader),
-      onLeave: () => this.#left(reader),
+      onRead: () => this.#addReader(reader),
+      onLeave: () => this.#removeReader(reader),
     })
     return reader
   }
@@ -232,19 +232,19 @@ class DetachedTurn implements CountedTurn {
     for (const reader of this.#readers) reader.wake()
   }
 
-  #came(reader: TurnEventReader): void {
+  #addReader(reader: TurnEventReader): void {
     this.#readers.add(reader)
-    this.#waitForReader()
+    this.#cancelUnreadTimer()
   }
 
-  #left(reader: TurnEventReader): void {
+  #removeReader(reader: TurnEventReader): void {
     this.#readers.delete(reader)
-    if (this.#readers.size === 0 && !this.#isOver) this.#awaitReader()
+    if (this.#readers.size === 0 && !this.#isOver) this.#startUnreadTimer()
   }
 
-  #awaitReader(): void {
-    this.#waitForReader()
-    this.#waitForReader = this.#parts.clock.after(unreadMs, () => this.#leave.abort())
+  #startUnreadTimer(): void {
+    this.#cancelUnreadTimer()
+    this.#cancelUnreadTimer = this.#parts.clock.after(unreadMaxMs, () => this.#leave.abort())
   }
 }
 
@@ -260,7 +260,7 @@ class TurnEventReader implements AsyncIterableIterator<ServerEvent> {
   readonly #events: readonly TurnEvent[]
   readonly #source: TurnEventSource
   #at = 0
-  #hasLeft = false
+  #isClosed = false
   #wake = () => {}
 
   constructor(events: readonly TurnEvent[], source: TurnEventSource) {
@@ -277,19 +277,19 @@ class TurnEventReader implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
-    if (this.#at === 0 && !this.#hasLeft) this.#source.onRead()
-    while (!this.#hasLeft && this.#at === this.#events.length && !this.#source.isOver())
+    if (this.#at === 0 && !this.#isClosed) this.#source.onRead()
+    while (!this.#isClosed && this.#at === this.#events.length && !this.#source.isOver())
       await new Promise<void>(resolve => {
         this.#wake = resolve
       })
-    const event = this.#hasLeft ? undefined : this.#events[this.#at++]
+    const event = this.#isClosed ? undefined : this.#events[this.#at++]
     if (event) return { done: false, value: { id: '', ...event } }
     return this.return()
   }
 
   async return(): Promise<IteratorResult<ServerEvent>> {
-    if (!this.#hasLeft) {
-      this.#hasLeft = true
+    if (!this.#isClosed) {
+      this.#isClosed = true
       this.#wake()
       this.#source.onLeave()
     }

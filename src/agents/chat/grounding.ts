@@ -77,15 +77,15 @@ export async function retrieveGrounding(
   }
   const found = await parts.retrieve(workspaceId, body, parts.caller)
   if (found.length === 0) return { ...nothingFoundGrounding, query }
-  const told = formatEntries(found, query, bytesForTokens(passageTokens), parts.citations)
+  const formatted = formatEntries(found, query, bytesForTokens(passageTokens), parts.citations)
   return {
-    text: `Passages found for the question:\n${parts.marks.around('search', told.entries)}`,
-    found: told.found,
+    text: `Passages found for the question:\n${parts.marks.around('search', formatted.entries)}`,
+    found: formatted.found,
     query,
   }
 }
 
-/** Writes passages with their numbers, best first, as far as they fit. */
+/** Formats passages with their citation numbers, best first, as many as fit into `bytesMax`. */
 export function formatEntries(
   found: readonly RetrievedPassage[],
   query: string,

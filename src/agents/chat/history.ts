@@ -13,8 +13,8 @@ export type { ToolResponse } from './past-turns.ts'
 /** Rows of one page, and their length as JSON. A long answer with its tool calls takes about ten rows. */
 const page = { rows: 100, chars: 1_000_000 }
 /**
- * Maximum number of rows to read, and their length as JSON, for conversations of very short messages and for messages that
- * take no tokens, such as failed answers.
+ * Maximum number of rows to read, and their maximum length as JSON. It bounds conversations with very short
+ * messages, or with messages that take no tokens, such as failed answers.
  */
 const readMax = { rows: 2_000, chars: 8_000_000 }
 
@@ -70,7 +70,7 @@ export class HistoryReader {
   }
 }
 
-/** Rows oldest first. */
+/** One page of stored messages, oldest first. */
 interface HistoryPage {
   readonly rows: readonly MessageRow[]
   readonly chars: number

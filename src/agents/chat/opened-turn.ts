@@ -38,7 +38,7 @@ export function requireModelError(error: unknown): WbError {
   throw error
 }
 
-/** Ignores a failure of the provider, because the turn meets it again and ends with it as its answer. */
+/** Ignores a failure of the provider: the turn encounters it again, and reports it as its answer. */
 export function ignoreProviderFailure(error: unknown): void {
   if (!(error instanceof ProviderFailure)) throw error
 }
@@ -46,10 +46,10 @@ export function ignoreProviderFailure(error: unknown): void {
 /** Runs a turn without reading its events, and returns its messages. An interrupted turn has a partial answer. */
 export async function messagePairOf({ turn, check }: OpenedTurn, signal: AbortSignal): Promise<MessagePair> {
   await check()
-  const said = new Map<string, Message>()
-  for await (const { event, data } of turn.events()) said.set(event, data as Message)
-  const assistant = said.get('done') ?? said.get('error') ?? turn.left
-  if (assistant) return { user: said.get('user-message')!, assistant }
+  const messages = new Map<string, Message>()
+  for await (const { event, data } of turn.events()) messages.set(event, data as Message)
+  const assistant = messages.get('done') ?? messages.get('error') ?? turn.partialAnswer
+  if (assistant) return { user: messages.get('user-message')!, assistant }
   signal.throwIfAborted()
   throw new Error('a turn ended without an answer')
 }
@@ -59,17 +59,17 @@ export async function untilCallerLeaves<T>(
   caller: Pick<Caller, 'signal' | 'onDrain'>,
   work: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
-  const { signal: gone } = caller
-  const leave = new AbortController()
-  const letGo = abortWith(leave, gone)
-  const callOff = caller.onDrain(() => leave.abort(drainingError()))
+  const { signal: callerSignal } = caller
+  const cancel = new AbortController()
+  const unlink = abortWith(cancel, callerSignal)
+  const removeDrainListener = caller.onDrain(() => cancel.abort(drainingError()))
   try {
-    const result = await work(leave.signal)
-    gone.throwIfAborted()
+    const result = await work(cancel.signal)
+    callerSignal.throwIfAborted()
     return result
   } finally {
-    callOff()
-    letGo()
+    removeDrainListener()
+    unlink()
   }
 }
 

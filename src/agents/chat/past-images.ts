@@ -32,7 +32,7 @@ export function historyWithoutImages(history: History): History {
   return { ...history, messages: history.messages.map(withoutImages) }
 }
 
-/** A history for one turn, which gives its memory back when the turn ends. */
+/** A history for one turn. Call `release` when the turn ends to free the reserved memory. */
 export interface ImageHistory {
   readonly history: History
   readonly release: () => void

@@ -6,7 +6,7 @@ import { textField } from '../tools/passages.ts'
 const scoreShareMin = 0.25
 /** Highest score of a passage that only has similar spelling, in the scale of hybrid search. */
 const spellingScoreMax = 0.2
-/** Letters that related words have in common. */
+/** Minimum number of letters that related words have in common. */
 const relatedLetters = 5
 
 /** Share of the words of a query with which a passage is relevant regardless of its score. */

@@ -17,7 +17,7 @@ export interface RequestDraft {
   readonly images?: readonly ImageInput[]
   /** Tool calls and results of this turn. */
   readonly exchanges: readonly ChatMessage[]
-  /** Reasoning of the exchanges is sent back. */
+  /** True if the reasoning of the exchanges is sent back. */
   readonly wantsReasoning?: boolean
   readonly tools: readonly ToolSpec[]
 }

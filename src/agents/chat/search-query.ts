@@ -3,7 +3,7 @@ import { limits } from '../../contract/limits.ts'
 import type { PastTurn } from './past-turns.ts'
 import { isAffirmation, isSmallTalk } from './small-talk.ts'
 
-/** Words taken from an earlier query. */
+/** Maximum number of words taken from an earlier query. */
 const wordsKept = 16
 
 /** English pronouns that can refer to earlier messages. `IT` in capitals is not a pronoun. */

@@ -33,7 +33,7 @@ export interface Successor {
  * @throws conversation_not_found
  * @throws chat_message_not_found  no version of the question is in the conversation, or the version does not exist
  * @throws validation_error        too many messages follow the question
- * @throws conflict                the conversation kept changing
+ * @throws conflict                other requests changed the conversation during every attempt
  */
 export async function switchVersion(
   rows: RowStore,

@@ -1,7 +1,7 @@
 import { randomNameHex } from '../../base/id.ts'
 
 /** Source of passages for a model: a search tool, the prompt, or none. */
-export type SearchMode = 'tool' | 'told' | 'none'
+export type SearchMode = 'tool' | 'prompt' | 'none'
 
 /** Returns the prompt for an agent without a system prompt. */
 function defaultPrompt(search: SearchMode): string {
@@ -55,7 +55,7 @@ export function systemPrompt({
   return [
     own ?? usual ?? defaultPrompt(search),
     ...(added === null ? [] : [`${addedInstruction}\n${added}`]),
-    ...(search === 'told' ? [noToolsInstruction] : []),
+    ...(search === 'prompt' ? [noToolsInstruction] : []),
     ...(cites ? [citationInstruction] : []),
     ...(named.length > 0 ? [`Knowledge bases that you can search:\n${named.join('\n')}`] : []),
     marks.rule,

@@ -30,7 +30,7 @@ export interface TranscriptStart {
   readonly questionId: string | undefined
 }
 
-/** A row as it is said; the rest is added where it is written. */
+/** Fields of a message that its author determines. The transcript adds the IDs and the time. */
 type TranscriptRow = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 
 /**
@@ -99,7 +99,7 @@ export class Transcript {
     await this.#change(change, writes)
   }
 
-  /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
+  /** Removes the question of a turn that stored nothing else. */
   async removeQuestion(): Promise<void> {
     const key = this.#keyOf(this.#user!)
     const writes: Write[] = [
@@ -111,9 +111,9 @@ export class Transcript {
     await this.#change(untitle, writes)
   }
 
-  /** Calls of tools, and what the model said before them. */
-  calls(content: string, toolCalls: readonly ToolCall[], spoken: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#follow({ role: 'agent', content, toolCallPayload: { toolCalls }, ...spoken })
+  /** Stores tool calls, with the text that the model wrote before them. */
+  calls(content: string, toolCalls: readonly ToolCall[], fields: Partial<MessageRow>): Promise<MessageRow> {
+    return this.#appendMessage({ role: 'agent', content, toolCallPayload: { toolCalls }, ...fields })
   }
 
   /**
@@ -132,7 +132,7 @@ export class Transcript {
       content,
       ...(passages.length > 0 && { passages }),
     }
-    return this.#follow({ role: 'tool', content: null, toolId: call.name, toolResponse }, isUntrusted)
+    return this.#appendMessage({ role: 'tool', content: null, toolId: call.name, toolResponse }, isUntrusted)
   }
 
   /**
@@ -141,34 +141,34 @@ export class Transcript {
    * @throws conversation_not_found  it was deleted in the meantime
    * @throws chat_message_not_found  the question is no longer in the conversation
    */
-  async answer(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
+  async answer(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
     const questionId = this.#questionId
-    if (questionId === undefined) return this.failure(content, spoken)
-    const answer = this.answerRow(content, spoken)
+    if (questionId === undefined) return this.failure(content, fields)
+    const answer = this.answerRow(content, fields)
     const { messageId: versionId } = this.#user!
-    await this.#inTurn(() => switchVersion(this.#rows, this.#place, { questionId, versionId, answer }))
+    await this.#enqueue(() => switchVersion(this.#rows, this.#place, { questionId, versionId, answer }))
     return answer
   }
 
   /** Stores the answer of a turn that failed or was interrupted. It replaces nothing. */
-  failure(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#follow({ role: 'agent', content, authorId: this.#place.agentId, ...spoken })
+  failure(content: string, fields: Partial<MessageRow>): Promise<MessageRow> {
+    return this.#appendMessage({ role: 'agent', content, authorId: this.#place.agentId, ...fields })
   }
 
-  /** The row of an answer that is not stored. */
-  answerRow(content: string, spoken: Partial<MessageRow>): MessageRow {
-    return this.#row({ role: 'agent', content, authorId: this.#place.agentId, ...spoken })
+  /** Returns the row of an answer without storing it. */
+  answerRow(content: string, fields: Partial<MessageRow>): MessageRow {
+    return this.#row({ role: 'agent', content, authorId: this.#place.agentId, ...fields })
   }
 
   get #table() {
     return this.#questionId === undefined ? tables.messages : tables.messageVersions
   }
 
-  #row(said: TranscriptRow): MessageRow {
+  #row(message: TranscriptRow): MessageRow {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
     const { workspaceId, conversationId } = this.#place
     const messageTs = new Date(this.#lastMs).toISOString()
-    return { ...emptyFields, workspaceId, conversationId, messageId: newId(), messageTs, ...said }
+    return { ...emptyFields, workspaceId, conversationId, messageId: newId(), messageTs, ...message }
   }
 
   #keyOf({ workspaceId, conversationId, messageId }: MessageRow): string[] {
@@ -176,8 +176,8 @@ export class Transcript {
   }
 
   /** Stores a message after the question, which is outside the conversation once another version is current. */
-  async #follow(said: TranscriptRow, isUntrusted = false): Promise<MessageRow> {
-    const row = this.#row(said)
+  async #appendMessage(message: TranscriptRow, isUntrusted = false): Promise<MessageRow> {
+    const row = this.#row(message)
     const key = this.#keyOf(this.#user!)
     await this.#write(row, [{ op: 'require', table: this.#table, key }], isUntrusted)
     return row
@@ -187,13 +187,13 @@ export class Transcript {
    * @throws conversation_not_found  it was deleted in the meantime
    * @throws chat_message_not_found  the question was moved
    */
-  async #write(row: MessageRow, also: readonly Write[], isUntrusted: boolean): Promise<void> {
+  async #write(row: MessageRow, furtherWrites: readonly Write[], isUntrusted: boolean): Promise<void> {
     const isVersion = this.#questionId !== undefined
     const user = this.#user ?? row
     const versionId = user.messageId
     const untrusted = isUntrusted && { untrustedSince: user.messageTs }
     const stored = isVersion ? { ...row, versionId, ...(row === user && untrusted) } : row
-    const writes: Write[] = [...also, { op: 'insert', table: this.#table, row: stored }]
+    const writes: Write[] = [...furtherWrites, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
     const change = async (conversation: ConversationRow) => {
@@ -214,18 +214,21 @@ export class Transcript {
     throw messageNotFound(versionId)
   }
 
-  /** Changes the conversation, with further writes in one unit, after all writes that were begun before. */
+  /** Changes the conversation in one transaction with further writes, after all earlier writes of this class. */
   #change(
     change: (conversation: ConversationRow) => ConversationRow | Promise<ConversationRow>,
     writes: readonly Write[],
   ): Promise<RowChange<ConversationRow>> {
     const { workspaceId, conversationId } = this.#place
     const key = [workspaceId, conversationId]
-    return this.#inTurn(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))
+    return this.#enqueue(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))
   }
 
-  /** Runs a write after all earlier writes to the conversation. Its ID is unique in its workspace only. */
-  #inTurn<T>(write: () => Promise<T>): Promise<T> {
+  /**
+   * Runs a write after all earlier writes to the conversation. The queue key includes the workspace, because
+   * conversation IDs are unique only there.
+   */
+  #enqueue<T>(write: () => Promise<T>): Promise<T> {
     const { workspaceId, conversationId } = this.#place
     return this.#writes.run(`${workspaceId}:${conversationId}`, write)
   }

@@ -29,7 +29,7 @@ export interface TurnToolsParts {
   readonly context: Omit<ToolContext, 'signal' | 'cite'>
   readonly citations: Citations
   /** True if the sender can approve tool calls. */
-  readonly isAsked: boolean
+  readonly canApprove: boolean
   /** True if the messages to the model can derive from text of documents or tools. */
   readonly hasRead: boolean
 }
@@ -50,7 +50,7 @@ export class TurnTools {
   #approved: Readonly<Record<string, string>>
   readonly specs: readonly ToolSpec[]
   /** Number of tools of the agent that the model does not receive. */
-  readonly leftOut: number
+  readonly omittedCount: number
 
   constructor(parts: TurnToolsParts) {
     this.#parts = parts
@@ -59,17 +59,17 @@ export class TurnTools {
     this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
     const kept = narrowTools(parts.tools, parts.question)
     this.specs = kept.map(toToolSpec)
-    this.leftOut = parts.tools.length - kept.length
-    if (this.leftOut > 0) this.#reportLeftOut()
+    this.omittedCount = parts.tools.length - kept.length
+    if (this.omittedCount > 0) this.#logOmittedTools()
   }
 
-  #reportLeftOut(): void {
+  #logOmittedTools(): void {
     const { log, agent, tools } = this.#parts
     const facts = {
       workspaceId: agent.workspaceId,
       agentId: agent.agentId,
       tools: tools.length,
-      leftOut: this.leftOut,
+      leftOut: this.omittedCount,
     }
     log.warn(
       facts,
@@ -91,10 +91,10 @@ export class TurnTools {
   }
 
   /** Creates the approval request for a call; undefined if the call needs none, or the sender cannot answer. */
-  questionOn(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
-    const { isAsked, approvals, conversation, context } = this.#parts
+  requestApproval(call: ToolCall, signal: AbortSignal): ApprovalRequest | undefined {
+    const { canApprove, approvals, conversation, context } = this.#parts
     const tool = this.#tools.get(call.name)
-    if (!tool || !isAsked || this.#permissionOf(tool) !== 'ask') return undefined
+    if (!tool || !canApprove || this.#permissionOf(tool) !== 'ask') return undefined
     return approvals.request({ conversation, tool }, context.caller.auth, signal)
   }
 
@@ -118,13 +118,13 @@ export class TurnTools {
     }
     const turn = { agentId: agent.agentId, context: { ...context, signal, cite } }
     if (tool && decision === 'always') this.#approved = { ...this.#approved, [tool.id]: tool.hash }
-    const refusal = tool && this.#refusalOf(tool, decision)
+    const refusal = tool && this.#refuseUnlessPermitted(tool, decision)
     const result = refusal ? gate.refuse(call, tool, turn, refusal) : await gate.run(call, tool, turn)
     if (tool?.readsUntrusted && !refusal) this.#hasRead = true
     return { ...result, passages, found: groundingTools.has(call.name) ? passages : [] }
   }
 
-  #refusalOf(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {
+  #refuseUnlessPermitted(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {
     const permission = this.#permissionOf(tool)
     if (permission === 'deny') return 'the rules of the agent deny it'
     if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined

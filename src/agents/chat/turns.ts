@@ -71,14 +71,14 @@ export interface TurnsParts {
   readonly retrieve: RetrievePassages
   /** Maximum passages of one knowledge base in the prompt of a model without tools. */
   readonly passagesPerBase: number
-  readonly compactions: Pick<Compactions, 'begin' | 'giveWay'>
+  readonly compactions: Pick<Compactions, 'begin' | 'interrupt'>
   /** Called after each turn, for the metrics. */
   readonly onTurnEnd: (provider: string, outcome: TurnOutcome) => void
-  /** Set if the request carries the conversation. */
+  /** Set if the request contains the conversation. */
   readonly carried?: CarriedContext
 }
 
-/** Context of a carried conversation besides its messages. */
+/** Context of a conversation in a request, other than its messages. */
 export interface CarriedContext {
   /** Instructions that the sender adds to the prompt of the agent. */
   readonly instructions: string | null
@@ -112,8 +112,8 @@ interface PromptContext {
   readonly grounding: Grounding
 }
 
-/** The question, and what its tools may do. */
-type TurnTerms = Pick<TurnToolsParts, 'isAsked' | 'hasRead' | 'question'>
+/** The question, and the conditions for running tools. */
+type TurnTerms = Pick<TurnToolsParts, 'canApprove' | 'hasRead' | 'question'>
 
 interface TurnRequest {
   readonly place: ConversationKey
@@ -121,10 +121,10 @@ interface TurnRequest {
   readonly caller: TurnCaller
   readonly isWhole: boolean
   /** True to put passages into the prompt, and to send no tools. */
-  readonly isGrounded?: boolean
+  readonly usesRetrieval?: boolean
 }
 
-/** An answer, and the chunks that it could rest on. */
+/** An answer, and the chunks that were in its prompt. */
 export interface AgentReply {
   readonly message: Message
   readonly contextChunkIds: readonly string[]
@@ -152,7 +152,7 @@ export class Turns {
    * @throws llm_model_not_chat, llm_model_unavailable, llm_model_no_images
    */
   async send(place: ConversationKey, body: MessageSend, caller: Caller): Promise<MessagePair> {
-    return this.#whole({ place, body: { ...body, approvals: false }, caller })
+    return this.#sendUnstreamed({ place, body: { ...body, approvals: false }, caller })
   }
 
   /**
@@ -163,11 +163,11 @@ export class Turns {
    * @see docs/mcp.md#the-tools
    */
   async reply(place: ConversationKey, content: string, caller: Caller): Promise<AgentReply> {
-    const { assistant } = await this.#whole({
+    const { assistant } = await this.#sendUnstreamed({
       place,
       body: { content, approvals: false, detached: false },
       caller,
-      isGrounded: true,
+      usesRetrieval: true,
     })
     if (assistant.metadata.interrupted) throw drainingError()
     const ids = assistant.metadata.context_document_ids ?? ''
@@ -185,22 +185,22 @@ export class Turns {
     body: MessageSend,
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
-    const leave = new AbortController()
-    const { signal } = leave
+    const cancel = new AbortController()
+    const { signal } = cancel
     if (!body.detached) {
       const opened = await this.#open({ place, body, caller, isWhole: false }, signal).catch(
         requireModelError,
       )
-      return new TurnStream(turnEventsOf(opened), caller.signal, leave)
+      return new TurnStream(turnEventsOf(opened), caller.signal, cancel)
     }
     const { auth, visibility, requestId } = caller
-    const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
-    const open = async () => turnEventsOf(await this.#open(asked, signal).catch(requireModelError))
+    const request = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
+    const open = async () => turnEventsOf(await this.#open(request, signal).catch(requireModelError))
     return this.#detached.start({
       place,
       sender: caller,
       imageBytes: totalBytes(body.images ?? []),
-      leave,
+      leave: cancel,
       open,
     })
   }
@@ -241,31 +241,31 @@ export class Turns {
     return { approvalId: place.approvalId, decision }
   }
 
-  #whole(asked: Omit<TurnRequest, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
-    return untilCallerLeaves(asked.caller, async signal =>
-      messagePairOf(await this.#open({ ...asked, isWhole: true }, signal), signal),
+  #sendUnstreamed(request: Omit<TurnRequest, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
+    return untilCallerLeaves(request.caller, async signal =>
+      messagePairOf(await this.#open({ ...request, isWhole: true }, signal), signal),
     )
   }
 
-  async #open(asked: TurnRequest, signal: AbortSignal): Promise<OpenedTurn> {
-    const { place, body, caller, isWhole } = asked
+  async #open(request: TurnRequest, signal: AbortSignal): Promise<OpenedTurn> {
+    const { place, body, caller, isWhole } = request
     const marks = new QuoteMarks()
     const { images = [] } = body
-    const { past, replaced, ...stored } = await this.#stored(asked)
-    const offered = await this.#offered({ ...stored, caller }, body.llmServiceId, signal)
-    const { model, bases, attached } = offered
-    const { tools, signInTo } = offered.offer
+    const { past, replaced, ...inputs } = await this.#readInputs(request)
+    const modelAndTools = await this.#openModelAndTools({ ...inputs, caller }, body.llmServiceId, signal)
+    const { model, bases, attached } = modelAndTools
+    const { tools, signInTo } = modelAndTools.offer
     requireImageSupport(model, images)
     // A local model usually answers one request at a time.
-    if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
-    const isGrounded = asked.isGrounded || model.supportsTools === false
+    if (model.provider === 'ollama') this.#parts.compactions.interrupt(place)
+    const isGrounded = request.usesRetrieval || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
     const tokens = historyTokensFor(promptTokens, hasTools)
     const history = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
     const { rows, pastImages } = this.#parts
     const setting = {
-      ...stored,
+      ...inputs,
       caller,
       citations: new Citations(history.citations),
       signal,
@@ -276,9 +276,9 @@ export class Turns {
       passageTokens: passageTokensFor(model),
     }
     const terms = {
-      isAsked: body.approvals,
+      canApprove: body.approvals,
       hasRead:
-        hasReadBefore(stored.conversation, replaced) ||
+        hasReadBefore(inputs.conversation, replaced) ||
         this.#parts.carried?.hasRead === true ||
         attached.length > 0,
       question: body.content,
@@ -287,12 +287,12 @@ export class Turns {
       ...this.#parts,
       ...setting,
       ...(isGrounded
-        ? await this.#grounded(setting, terms, history)
-        : await this.#equipped(setting, terms, history, tools)),
-      withoutTools: () => this.#grounded(setting, terms, history),
+        ? await this.#prepareWithRetrieval(setting, terms, history)
+        : await this.#prepareWithTools(setting, terms, history, tools)),
+      withoutTools: () => this.#prepareWithRetrieval(setting, terms, history),
       sampling: {
         ...model.sampling,
-        ...toSamplingSettings(stored.agent),
+        ...toSamplingSettings(inputs.agent),
         ...(body.temperature !== undefined && { temperature: body.temperature }),
       },
       transcript: new Transcript({ ...this.#parts, writes: this.#writes }, place, {
@@ -308,17 +308,17 @@ export class Turns {
           : pastImages.add(history, images, { rows, place, promptTokens }),
       signInTo: signInTo.map(({ label }) => label),
       isWhole,
-      count: outcome => {
+      onEnd: outcome => {
         this.#parts.onTurnEnd(model.provider, outcome)
         if (outcome === 'ok') this.#parts.compactions.begin({ ...place, model, hasTools })
       },
-      report: error => this.#reportFailure(place, caller, error),
+      reportFailure: error => this.#reportFailure(place, caller, error),
     })
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
 
-  /** Reads the stored inputs of a turn concurrently, because each read is a round trip to the store. */
-  async #stored({ place, body, caller }: TurnRequest) {
+  /** Reads the inputs of a turn concurrently, because each read is a round trip to the store. */
+  async #readInputs({ place, body, caller }: TurnRequest) {
     const { rows, conversations } = this.#parts
     // A caller that cannot see the conversation must learn nothing about its messages.
     if (body.replaces !== undefined) await conversations.get(place, caller.auth)
@@ -334,7 +334,7 @@ export class Turns {
   }
 
   /** Opens the model of a turn and its tools. */
-  async #offered(
+  async #openModelAndTools(
     { agent, conversation, caller }: Pick<TurnSetting, 'agent' | 'conversation' | 'caller'>,
     llmServiceId: MessageSend['llmServiceId'],
     signal: AbortSignal,
@@ -350,32 +350,32 @@ export class Turns {
   }
 
   /** Prepares a turn in which the model searches with tools. */
-  async #equipped(setting: TurnSetting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
+  async #prepareWithTools(setting: TurnSetting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
     const { attached } = setting
     const offered =
       attached.length > 0 && tools.length > 0 ? [...tools, createAttachmentTool(attached)] : tools
     const turnTools = this.#turnTools(setting, offered, terms)
-    const prompt = await this.#attach(setting, turnTools, terms.question, history)
-    return this.#prepared(setting, turnTools, { attached: prompt, grounding: notSearchedGrounding }, history)
+    const prompt = await this.#buildAttachedPrompt(setting, turnTools, terms.question, history)
+    return this.#prepare(setting, turnTools, { attached: prompt, grounding: notSearchedGrounding }, history)
   }
 
   /** Prepares a turn with passages in the prompt and without tools. */
-  async #grounded(setting: TurnSetting, terms: TurnTerms, history: History) {
+  async #prepareWithRetrieval(setting: TurnSetting, terms: TurnTerms, history: History) {
     const turnTools = this.#turnTools(setting, [], terms)
-    const attached = await this.#attach(setting, turnTools, terms.question, history)
-    const grounding = await this.#ground(setting, terms.question, history, attached)
-    return this.#prepared(setting, turnTools, { attached, grounding }, history)
+    const attached = await this.#buildAttachedPrompt(setting, turnTools, terms.question, history)
+    const grounding = await this.#retrieve(setting, terms.question, history, attached)
+    return this.#prepare(setting, turnTools, { attached, grounding }, history)
   }
 
-  #prepared(setting: TurnSetting, turnTools: TurnTools, promptContext: PromptContext, history: History) {
+  #prepare(setting: TurnSetting, turnTools: TurnTools, promptContext: PromptContext, history: History) {
     const { attached, grounding } = promptContext
-    const system = this.#system(setting, turnTools, promptContext, history.summary)
-    const found = [...attached.found, ...grounding.found]
-    const sendsText = attached.text !== '' || grounding.found.length > 0
-    return { turnTools, system, found, sendsText, searchQuery: grounding.query }
+    const system = this.#systemPrompt(setting, turnTools, promptContext, history.summary)
+    const promptPassages = [...attached.found, ...grounding.found]
+    const promptHasUntrustedText = attached.text !== '' || grounding.found.length > 0
+    return { turnTools, system, promptPassages, promptHasUntrustedText, searchQuery: grounding.query }
   }
 
-  #attach(
+  #buildAttachedPrompt(
     setting: TurnSetting,
     { specs }: TurnTools,
     question: string,
@@ -385,8 +385,8 @@ export class Turns {
     const query = searchQuery(question, lastQuery(past.turns)) ?? ''
     const isShared = specs.length > 0 || bases.length > 0
     const promptTokens = model.contextTokens - model.maxTokens
-    const taken = estimateTokens(JSON.stringify(specs)) + estimateTokens(question)
-    const tokens = attachmentTokensFor({ passageTokens, isShared, left: promptTokens - taken })
+    const usedTokens = estimateTokens(JSON.stringify(specs)) + estimateTokens(question)
+    const tokens = attachmentTokensFor({ passageTokens, isShared, left: promptTokens - usedTokens })
     return buildAttachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, setting)
   }
 
@@ -413,7 +413,7 @@ export class Turns {
     })
   }
 
-  async #ground(
+  async #retrieve(
     { agent, bases, ...setting }: TurnSetting,
     question: string,
     past: History,
@@ -428,12 +428,12 @@ export class Turns {
       { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
       { ...setting, retrieve },
     )
-    const isAlone = attached.text === '' || query === undefined || grounding.found.length > 0
-    return isAlone ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
+    const isFinal = attached.text === '' || query === undefined || grounding.found.length > 0
+    return isFinal ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
   /** Returns the system prompt of a turn. */
-  #system(
+  #systemPrompt(
     { agent, bases, marks }: TurnSetting,
     turnTools: TurnTools,
     { attached, grounding }: PromptContext,
@@ -443,7 +443,7 @@ export class Turns {
       agentPrompt: agent.systemPrompt,
       configuredPrompt: this.#parts.systemPrompt,
       added: this.#parts.carried?.instructions ?? null,
-      search: grounding === notSearchedGrounding ? (turnTools.searches ? 'tool' : 'none') : 'told',
+      search: grounding === notSearchedGrounding ? (turnTools.searches ? 'tool' : 'none') : 'prompt',
       cites: turnTools.cites || attached.text !== '' || grounding.found.length > 0,
       bases: turnTools.cites ? bases : [],
       marks,

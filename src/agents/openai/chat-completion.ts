@@ -9,7 +9,7 @@ import {
   type Usage,
 } from '../../contract/openai.ts'
 
-/** Fields of all objects of one answer. */
+/** Fields that all objects of one response share. */
 export interface CompletionIdentity {
   readonly id: string
   readonly created: number
@@ -47,7 +47,7 @@ export class CompletionChunks {
   readonly #identity: CompletionIdentity
   readonly #includesUsage: boolean
 
-  /** @param includesUsage  every chunk has the field `usage`, which is null in all but the last */
+  /** @param includesUsage  true to send token counts in an additional last chunk; `usage` is null in all others */
   constructor(identity: CompletionIdentity, includesUsage: boolean) {
     this.#identity = identity
     this.#includesUsage = includesUsage
@@ -61,7 +61,7 @@ export class CompletionChunks {
     return this.#chunk({ content })
   }
 
-  /** Returns the chunks after the text. */
+  /** Returns the chunks that end the stream: references and finish reason, then the usage if requested. */
   last(answer: Message): ChatCompletionChunk[] {
     const end = this.#chunk({ references: referencesOf(answer) }, finishReasonOf(answer))
     if (!this.#includesUsage) return [end]

@@ -79,7 +79,7 @@ export class Completions {
       rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
       conversations: { get: async () => conversation },
       // The client decides which messages it sends again.
-      compactions: { begin: () => {}, giveWay: () => {} },
+      compactions: { begin: () => {}, interrupt: () => {} },
       models: request.maxTokens === undefined ? models : withTokenLimit(models, request.maxTokens),
       carried: {
         instructions: request.instructions,

@@ -28,7 +28,7 @@ export class AttachmentIndex {
 
   constructor(
     readonly attachment: Attachment,
-    /** In their order they are the whole text. */
+    /** Joined in their order, they are the whole text. */
     readonly chunks: readonly AttachmentChunk[],
     private readonly onIndexed: (text: AttachmentIndex) => void,
   ) {}
@@ -112,7 +112,7 @@ function passageOf({ attachmentId, filename }: Attachment, chunkIndex: number): 
   }
 }
 
-/** Returns the tool that reads on in the attachments of a conversation. */
+/** Returns the tool with which a model reads chunks of the attachments of a conversation. */
 export function createAttachmentTool(attached: readonly AttachmentIndex[]): Tool {
   return createExecutableTool(
     readAttachmentTool,

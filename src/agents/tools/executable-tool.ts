@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { WbError } from '../../contract/errors.ts'
 import { hashTool } from '../../workspaces/mcp-offer.ts'
-import { type OwnTool, toAvailableTool } from './own-tools.ts'
+import { type RuntimeTool, toAvailableTool } from './own-tools.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import { failureResult, successResult, ToolError } from './tool-result.ts'
 
@@ -12,7 +12,7 @@ import { failureResult, successResult, ToolError } from './tool-result.ts'
  * model
  */
 export function createExecutableTool<Input extends z.ZodType>(
-  own: OwnTool<Input>,
+  own: RuntimeTool<Input>,
   run: (args: z.output<Input>, context: ToolContext) => Promise<string>,
   { readsUntrusted = false } = {},
 ): Tool {

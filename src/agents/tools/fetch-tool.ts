@@ -27,9 +27,9 @@ const headerValue = /^[\t\x20-\x7e]*$/
  * Headers that a model must not set: credentials, origin of the request, and framing. Requests that need a
  * key belong to a tool server, for which the operator can configure one.
  */
-const ownHeaders =
+const reservedHeaders =
   /^(?:host|cookie2?|authorization|x-api-key|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-encoding|accept-encoding|forwarded|via|origin|referer|(?:proxy|sec|x-forwarded|x-real)-.*)$/i
-const readable = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
+const readableTypes = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
 
 /**
  * Opens the tool that reads a page or calls an HTTP API. Sends no credential of the runtime.
@@ -52,7 +52,7 @@ async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolC
     return await withTimeout(
       clock,
       settings.timeoutMs,
-      signal => exchange(parts, url, args, signal),
+      signal => sendRequest(parts, url, args, signal),
       context.signal,
     )
   } catch (error) {
@@ -60,7 +60,7 @@ async function fetchPage(parts: FetchParts, args: FetchArguments, context: ToolC
   }
 }
 
-async function exchange(
+async function sendRequest(
   { fetch, settings }: FetchParts,
   url: URL,
   { method, headers, body }: FetchArguments,
@@ -79,7 +79,7 @@ async function exchange(
     await answer.body?.cancel()
     throw refusal
   }
-  const text = decoded(await readBody(answer.body, settings.maxResponseBytes), type)
+  const text = decodeText(await readBody(answer.body, settings.maxResponseBytes), type)
   if (!answer.ok) throw new ToolError(`status ${answer.status}\n\n${text}`)
   return text === '' ? `Status ${answer.status}, and no text.` : text
 }
@@ -95,14 +95,14 @@ function redirection({ status, headers }: Response, url: URL): ToolError | undef
 
 function unreadable({ status, ok, body }: Response, type: string): ToolError | undefined {
   const essence = type.split(';', 1)[0]!.trim().toLowerCase()
-  if (readable.test(essence) || (ok && body === null)) return undefined
+  if (readableTypes.test(essence) || (ok && body === null)) return undefined
   if (!ok) return new ToolError(`status ${status}`)
   return new ToolError(
     `the answer is ${essence === '' ? 'of no type' : previewText(essence, 100)}; only text, JSON and XML are read`,
   )
 }
 
-function decoded(bytes: Uint8Array, type: string): string {
+function decodeText(bytes: Uint8Array, type: string): string {
   const charset = /;\s*charset="?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
   try {
     return new TextDecoder(charset).decode(bytes)
@@ -116,7 +116,7 @@ function refuseHeaders(headers: readonly [string, string][]): void {
   for (const [name, value] of headers) {
     if (!headerName.test(name) || !headerValue.test(value))
       throw new ToolError(`headers: ${previewText(name, 100)} is not a valid header`)
-    if (ownHeaders.test(name)) throw new ToolError(`headers: ${name} may not be set`)
+    if (reservedHeaders.test(name)) throw new ToolError(`headers: ${name} may not be set`)
   }
 }
 

@@ -18,7 +18,7 @@ import { fitEntries, ToolError } from './tool-result.ts'
 
 /** Read access to knowledge bases for tools. */
 export interface KnowledgeReads {
-  readonly bases: Pick<KnowledgeBases, 'list' | 'some'>
+  readonly bases: Pick<KnowledgeBases, 'list' | 'listExisting'>
   readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'chunks'>
   readonly many: Pick<ManySearcher, 'search'>
 }
@@ -68,7 +68,7 @@ export class KnowledgeTools {
   async #listBases(context: ToolContext): Promise<string> {
     const scope = await findReadableBases(this.reads.bases, context)
     if (scope.bases.length === 0) return noBases
-    const entries = scope.bases.slice(0, listedMax).map(base => ({ ...idOf(base), ...described(base) }))
+    const entries = scope.bases.slice(0, listedMax).map(base => ({ ...idOf(base), ...describeBase(base) }))
     return fitEntries(entries, knowledgeBases => ({
       knowledgeBases,
       ...leftOutTotal(knowledgeBases, scope.bases.length, scope),
@@ -118,7 +118,7 @@ export class KnowledgeTools {
         if (!sample) return undefined
         return {
           ...idOf(base),
-          ...described(base),
+          ...describeBase(base),
           documentCount: await documents.count(workspaceId, knowledgeBaseId),
           sampleDocuments: sample.items.map(({ documentId, sourceFilename }) => ({
             documentId,
@@ -315,7 +315,7 @@ function idOf({ knowledgeBaseId }: KnowledgeBase) {
   return { knowledgeBaseId }
 }
 
-function described({ name, description }: KnowledgeBase) {
+function describeBase({ name, description }: KnowledgeBase) {
   return { name: modelLabel(name), description: modelLabel(description) }
 }
 

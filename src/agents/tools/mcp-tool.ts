@@ -18,12 +18,12 @@ interface ToolServer {
 /**
  * Creates a callable tool of an MCP server.
  *
- * @param ask  calls the tool; the message of an `McpFailure` or a `ToolError` is sent to the model
+ * @param callTool  calls the tool; the message of an `McpFailure` or a `ToolError` is sent to the model
  */
 export function createMcpTool(
   { id, label, isRegistered }: ToolServer,
   { name, description, inputSchema, hash }: OfferedTool,
-  ask: (call: McpCall, signal: AbortSignal) => Promise<McpAnswer>,
+  callTool: (call: McpCall, signal: AbortSignal) => Promise<McpAnswer>,
 ): Tool {
   return {
     id: mcpToolId(id, name),
@@ -37,7 +37,7 @@ export function createMcpTool(
     hash,
     async call(args, { signal }) {
       try {
-        return resultOf(await ask({ name, args }, signal))
+        return resultOf(await callTool({ name, args }, signal))
       } catch (error) {
         if (error instanceof McpFailure || error instanceof ToolError) return failureResult(error.message)
         throw error

@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 import { nativeTools } from '../../contract/tool-ids.ts'
 
 /** Definition of a tool of the runtime: its description for the model, and its arguments. */
-export interface OwnTool<Input extends z.ZodType = z.ZodType> {
+export interface RuntimeTool<Input extends z.ZodType = z.ZodType> {
   readonly id: string
   readonly description: string
   readonly input: Input
@@ -18,7 +18,7 @@ function boundedInt(min: number, max: number, fallback: number, description: str
   return z.int().min(min).max(max).default(fallback).describe(description)
 }
 
-function ownTool<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
+function runtimeTool<Input extends z.ZodType>(tool: RuntimeTool<Input>): RuntimeTool<Input> {
   return tool
 }
 
@@ -31,27 +31,27 @@ const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional(
  * @see docs/agents.md#tools
  */
 export const builtInTools = {
-  listBases: ownTool({
+  listBases: runtimeTool({
     id: 'list_kbs',
     description: 'List the knowledge bases of the workspace.',
     input: z.strictObject({}),
   }),
-  listDocuments: ownTool({
+  listDocuments: runtimeTool({
     id: 'list_documents',
     description: 'List documents, of one knowledge base or of all.',
     input: oneBaseOrAll,
   }),
-  countDocuments: ownTool({
+  countDocuments: runtimeTool({
     id: 'count_documents',
     description: 'Count documents, of one knowledge base or of all.',
     input: oneBaseOrAll,
   }),
-  summarizeBases: ownTool({
+  summarizeBases: runtimeTool({
     id: 'summarize_kb',
     description: 'Say what knowledge bases hold: their description, how many documents, and a few of them.',
     input: oneBaseOrAll,
   }),
-  search: ownTool({
+  search: runtimeTool({
     id: 'search_kb',
     description:
       'Find the passages that fit a query best, in one knowledge base or in all. Write a query that can be understood without the conversation: replace words such as "it" or "the second one" by what they mean.',
@@ -61,12 +61,12 @@ export const builtInTools = {
       limit: boundedInt(1, 8, 5, 'maximum number of passages'),
     }),
   }),
-  getDocument: ownTool({
+  getDocument: runtimeTool({
     id: 'get_document',
     description: 'Show what is known of a document: its file, size, status and metadata.',
     input: z.strictObject({ knowledgeBaseId, documentId }),
   }),
-  listChunks: ownTool({
+  listChunks: runtimeTool({
     id: 'list_chunks',
     description: 'Read the text of a document, chunk by chunk.',
     input: z.strictObject({
@@ -79,7 +79,7 @@ export const builtInTools = {
 }
 
 /** Reads an attachment. Offered only in conversations with attachments. */
-export const readAttachmentTool = ownTool({
+export const readAttachmentTool = runtimeTool({
   id: 'read_attachment',
   description: 'Read the text of a file that is attached to this conversation, chunk by chunk.',
   input: z.strictObject({
@@ -90,7 +90,7 @@ export const readAttachmentTool = ownTool({
 })
 
 /** Sends a request to any address, if the configuration enables it. */
-export const fetchTool = ownTool({
+export const fetchTool = runtimeTool({
   id: nativeTools.fetch,
   description: 'Read a page or call an HTTP interface; gives its text.',
   input: z.strictObject({
@@ -107,7 +107,7 @@ export const fetchTool = ownTool({
  * @param maxResults  limit of the configuration
  */
 export function webSearchTool(maxResults: number) {
-  return ownTool({
+  return runtimeTool({
     id: nativeTools.webSearch,
     description: 'Search the web; gives titles, addresses and summaries.',
     input: z.strictObject({
@@ -118,7 +118,7 @@ export function webSearchTool(maxResults: number) {
 }
 
 /** Reads the database of a workspace. */
-export const dataApiTool = ownTool({
+export const dataApiTool = runtimeTool({
   id: 'astra:data_api',
   description:
     'Read the database of the workspace: find gives chunks of a knowledge base in order, vector_search those closest to a query.',
@@ -134,7 +134,7 @@ export const dataApiTool = ownTool({
 })
 
 /** Returns a tool as listed in the API. */
-export function toAvailableTool({ id, description, input }: OwnTool): AvailableTool {
+export function toAvailableTool({ id, description, input }: RuntimeTool): AvailableTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: 'input' })
   return { id, description, source: sourceOf(id), inputSchema }
 }

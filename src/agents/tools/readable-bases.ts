@@ -13,7 +13,7 @@ export interface ReadableBases {
   readonly isCut: boolean
 }
 
-type Bases = Pick<KnowledgeBases, 'list' | 'some'>
+type Bases = Pick<KnowledgeBases, 'list' | 'listExisting'>
 
 /**
  * Returns the knowledge bases that a call can read, in order of creation: all that it is bound to, or the one
@@ -29,11 +29,12 @@ export async function findReadableBases(
 ): Promise<ReadableBases> {
   if (named !== undefined) {
     const isMeant = bound.length === 0 || bound.includes(named)
-    const found = isMeant ? await bases.some(workspaceId, [named]) : []
+    const found = isMeant ? await bases.listExisting(workspaceId, [named]) : []
     if (found.length === 0) throw new ToolError(`knowledge base ${named} is not available to this agent`)
     return { bases: found, isCut: false }
   }
-  const kept = bound.length > 0 ? await bases.some(workspaceId, bound) : await listBases(bases, workspaceId)
+  const kept =
+    bound.length > 0 ? await bases.listExisting(workspaceId, bound) : await listBases(bases, workspaceId)
   return { bases: kept.slice(0, basesMax), isCut: kept.length > basesMax }
 }
 

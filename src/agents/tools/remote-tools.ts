@@ -40,18 +40,18 @@ export interface RemoteToolsParts {
   readonly log: Log
   readonly listTools: ListRemoteTools
   readonly callTool: CallRemoteTool
-  readonly signIns: Pick<McpSignIns, 'callable' | 'signInOf'>
+  readonly signIns: Pick<McpSignIns, 'withAccessTokens' | 'identifySignIn'>
   /** Time for which a server's list of tools is cached, in milliseconds; 0 disables the cache. */
   readonly ttlMs: number
 }
 
 const serversMax = 200
 const concurrentServersMax = 8
-/** Maximum time for a whole list. After it, no further servers are requested. */
-const listWithinMs = 10_000
-/** Maximum total size of all cached lists, and of one returned list, in UTF-16 units. */
-const charsRemembered = 64_000_000
-const charsListed = 16_000_000
+/** Maximum time in milliseconds for listing all servers. After it, no further servers are requested. */
+const totalTimeoutMs = 10_000
+/** Maximum total size of all cached tools, and of the tools that one call of `list` returns, in UTF-16 units. */
+const cachedCharsMax = 64_000_000
+const listCharsMax = 16_000_000
 
 /**
  * Tools of the MCP servers that workspaces registered.
@@ -64,15 +64,15 @@ export class RemoteTools {
    * Cached lists. The key contains the last change of the server's row, so that a change by any process
    * invalidates the entry.
    */
-  readonly #known: LRUCache<string, McpOffer>
+  readonly #cachedOffers: LRUCache<string, McpOffer>
   /** Requests in progress, by the same key. */
   readonly #pendingOffers = new Map<string, Promise<McpOffer>>()
 
   constructor(parts: RemoteToolsParts) {
     this.#parts = parts
     const perf = { now: () => parts.clock.now() }
-    this.#known = new LRUCache({
-      maxSize: charsRemembered,
+    this.#cachedOffers = new LRUCache({
+      maxSize: cachedCharsMax,
       sizeCalculation: ({ chars }, key) => chars + key.length,
       ttl: parts.ttlMs,
       ttlResolution: 0,
@@ -99,28 +99,28 @@ export class RemoteTools {
       .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
     let chars = 0
     const signInTo: McpServerRow[] = []
-    const tools = (await this.#offers(servers, auth)).flatMap(({ server, offer }) => {
+    const tools = (await this.#requestOffers(servers, auth)).flatMap(({ server, offer }) => {
       if (offer === undefined) signInTo.push(server)
       chars += offer?.chars ?? 0
-      return offer === undefined || chars > charsListed ? [] : this.#toolsOf(server, auth, offer)
+      return offer === undefined || chars > listCharsMax ? [] : this.#toolsOf(server, auth, offer)
     })
     return { tools, signInTo }
   }
 
-  /** Requests a few servers at once, because each response is read into memory. */
-  async #offers(servers: readonly McpServerRow[], auth: AuthContext) {
-    const until = this.#parts.clock.now() + listWithinMs
-    const answers = await pMap(servers, server => this.#offerOf(server, auth, until), {
+  /** Requests the servers concurrently, at most eight at the same time, because each response is read into memory. */
+  async #requestOffers(servers: readonly McpServerRow[], auth: AuthContext) {
+    const until = this.#parts.clock.now() + totalTimeoutMs
+    const answers = await pMap(servers, server => this.#offerOrSignIn(server, auth, until), {
       concurrency: concurrentServersMax,
     })
     return answers.filter(one => one !== undefined)
   }
 
   /**
-   * Returns the offer of a server, which is undefined if the caller has to sign in first; undefined after a
-   * failure.
+   * Returns a server with its offer, which is undefined if the caller has to sign in first. Logs a failure, and
+   * returns undefined.
    */
-  async #offerOf(
+  async #offerOrSignIn(
     server: McpServerRow,
     auth: AuthContext,
     until: number,
@@ -128,9 +128,9 @@ export class RemoteTools {
     const { rows, log, signIns } = this.#parts
     const { workspaceId, mcpServerId } = server
     try {
-      const signIn = await signIns.signInOf(server, auth)
+      const signIn = await signIns.identifySignIn(server, auth)
       if (signIn === undefined) return { server, offer: undefined }
-      const offer = await this.#offer(server, auth, signIn, until)
+      const offer = await this.#cachedOffer(server, auth, signIn, until)
       if (server.reviewedTools !== null) return { server, offer }
       const pinned = await acceptFirstOffer(rows, server, offer)
       log.info(
@@ -150,7 +150,7 @@ export class RemoteTools {
    * @param signIn  sign-in of the caller, because a server can offer different tools to each caller; null
    * without sign-in
    */
-  async #offer(
+  async #cachedOffer(
     server: McpServerRow,
     auth: AuthContext,
     signIn: string | null,
@@ -158,7 +158,7 @@ export class RemoteTools {
   ): Promise<McpOffer> {
     const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
     const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef, signIn])
-    const known = this.#known.get(key)
+    const known = this.#cachedOffers.get(key)
     if (known) return known
     if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
     if (this.#parts.ttlMs === 0) return this.#requestOffer(server, auth)
@@ -167,14 +167,14 @@ export class RemoteTools {
       this.#requestOffer(server, auth).finally(() => this.#pendingOffers.delete(key))
     this.#pendingOffers.set(key, pending)
     const offer = await pending
-    this.#known.set(key, offer)
+    this.#cachedOffers.set(key, offer)
     return offer
   }
 
   /** Requests the tools of a server, within the time limit. */
   async #requestOffer(server: McpServerRow, auth: AuthContext): Promise<McpOffer> {
     const { clock, listTools, signIns } = this.#parts
-    const callable = signIns.callable(server, auth)
+    const callable = signIns.withAccessTokens(server, auth)
     return createOffer(await withTimeout(clock, listTimeoutMs, signal => listTools(callable, signal)))
   }
 
@@ -206,7 +206,7 @@ export class RemoteTools {
     const now = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
     if (!now?.enabled || now.url !== url || !isOffered(now, tool))
       throw new ToolError(`the tool ${tool.name} is not offered any more`)
-    return this.#parts.callTool(this.#parts.signIns.callable(now, auth), call, signal)
+    return this.#parts.callTool(this.#parts.signIns.withAccessTokens(now, auth), call, signal)
   }
 }
 

@@ -10,7 +10,7 @@ import type { Tool, ToolContext, ToolResult } from './tool.ts'
 import { boundResult, failureResult, previewText, ToolError } from './tool-result.ts'
 
 /**
- * Maximum time for a call.
+ * Maximum time for a call, in milliseconds.
  *
  * @see docs/agents.md#which-tools-may-run
  */
@@ -46,37 +46,37 @@ export class ToolGate {
    * @param tool  tool of the call; undefined if the agent has none with that name
    */
   async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
-    const result = tool ? await this.#permitted(tool, call, turn) : unknownToolResult(call)
+    const result = tool ? await this.#runIfPermitted(tool, call, turn) : unknownToolResult(call)
     const shown = { ...result, content: boundResult(result.content) }
-    if (tool?.source !== 'builtin' || shown.outcome !== 'success') this.#note(call, tool, turn, shown)
+    if (tool?.source !== 'builtin' || shown.outcome !== 'success') this.#audit(call, tool, turn, shown)
     return shown
   }
 
   /** Returns the result of a call that a rule of the agent or an approver refused. */
   refuse(call: ToolCall, tool: Tool, turn: ToolTurn, reason: string): ToolResult {
     const result = deniedResult(call, reason)
-    this.#note(call, tool, turn, result)
+    this.#audit(call, tool, turn, result)
     return result
   }
 
-  async #permitted(tool: Tool, call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
+  async #runIfPermitted(tool: Tool, call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
     const { caller, workspaceId } = turn.context
     const demand = { rule: externalToolAccess, workspaceId }
     if (tool.isExternal && !decideAccess(demand, caller).allow)
       return deniedResult(call, 'missing tools:invoke scope')
     try {
-      return await this.#called(tool, argumentsOf(call), turn)
+      return await this.#callWithTimeout(tool, argumentsOf(call), turn)
     } catch (error) {
-      return this.#failed(tool, error, turn)
+      return this.#failureOf(tool, error, turn)
     }
   }
 
-  #called(tool: Tool, args: Record<string, unknown>, { context }: ToolTurn): Promise<ToolResult> {
+  #callWithTimeout(tool: Tool, args: Record<string, unknown>, { context }: ToolTurn): Promise<ToolResult> {
     const work = (signal: AbortSignal) => tool.call(args, { ...context, signal })
     return withTimeout(this.parts.clock, callTimeoutMs, work, context.signal)
   }
 
-  #failed(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
+  #failureOf(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
     if (error instanceof ToolError) return failureResult(error.message)
     if (error instanceof TimedOut)
       return failureResult(`the tool gave no result within the limit of ${callTimeoutMs / 1_000} s`)
@@ -86,7 +86,7 @@ export class ToolGate {
     return failureResult('the tool failed')
   }
 
-  #note(call: ToolCall, tool: Tool | undefined, { agentId, context }: ToolTurn, result: ToolResult): void {
+  #audit(call: ToolCall, tool: Tool | undefined, { agentId, context }: ToolTurn, result: ToolResult): void {
     const { outcome, reason } = result
     this.parts.audit.note(context.caller, {
       action: 'tool.invoke',
@@ -124,13 +124,13 @@ function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
   if (text.trim() === '') return {}
   const excess = excessOfJson(Buffer.from(text))
   if (excess) throw new ToolError(`the arguments are ${excess}`)
-  const value = parsed(text)
+  const value = parseArguments(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ToolError('the arguments are not a JSON object')
   return value as Record<string, unknown>
 }
 
-function parsed(text: string): unknown {
+function parseArguments(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

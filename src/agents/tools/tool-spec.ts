@@ -1,4 +1,4 @@
-import { ofServer } from '../../contract/tool-ids.ts'
+import { parseMcpToolId } from '../../contract/tool-ids.ts'
 import type { ToolSpec } from '../../models/chat/completion.ts'
 import type { Tool } from './tool.ts'
 
@@ -9,5 +9,5 @@ import type { Tool } from './tool.ts'
 export function toToolSpec({ id, description, inputSchema, serverLabel }: Tool): ToolSpec {
   const spec = { name: id, description, parameters: inputSchema }
   const label = serverLabel?.replace(/[^a-zA-Z0-9]+/g, '_').replace(/^_|_$/g, '')
-  return label ? { ...spec, alias: `${label}_${ofServer(id)?.tool ?? id}` } : spec
+  return label ? { ...spec, alias: `${label}_${parseMcpToolId(id)?.tool ?? id}` } : spec
 }

@@ -2,7 +2,7 @@ import { requireWorkspace } from '../../access/require-workspace.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Agent, AvailableTool } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { namespaced, ofServer } from '../../contract/tool-ids.ts'
+import { namespacedId, parseMcpToolId } from '../../contract/tool-ids.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { mcpLoginCommand } from '../../workspaces/mcp-sign-ins.ts'
@@ -19,7 +19,7 @@ export interface ToolboxParts {
   /** Tools of every agent that does not name its tools. */
   readonly builtin: readonly Tool[]
   /** Tools that the configuration enables, and tools of the workspace's database. */
-  readonly more: (workspace: Workspace) => readonly Tool[]
+  readonly extraTools: (workspace: Workspace) => readonly Tool[]
 }
 
 /** Tools that are available to agents. */
@@ -33,8 +33,8 @@ export class Toolbox {
    * @throws workspace_not_found
    */
   async available(workspaceId: string, auth: AuthContext): Promise<AvailableTool[]> {
-    const own = this.#own(await requireWorkspace(this.parts.rows, workspaceId))
-    return [...own, ...(await this.#ofServers(workspaceId, auth)).tools]
+    const own = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
+    return [...own, ...(await this.#serverTools(workspaceId, auth)).tools]
   }
 
   /**
@@ -44,9 +44,9 @@ export class Toolbox {
    * @throws agent_tool_unresolved  lists all tools that are not offered
    */
   async require(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<void> {
-    const named = toolIds.filter(id => namespaced.test(id))
+    const named = toolIds.filter(id => namespacedId.test(id))
     if (named.length === 0) return
-    const { tools, signInTo } = await this.#offered(workspaceId, named, auth)
+    const { tools, signInTo } = await this.#offerFor(workspaceId, named, auth)
     const offered = new Set(tools.map(({ id }) => id))
     const unresolved = named.filter(id => !offered.has(id))
     const hint = signInTo[0] && `Sign in to the MCP server first: ${mcpLoginCommand(signInTo[0])}`
@@ -62,7 +62,7 @@ export class Toolbox {
    * Returns the current tools of an agent, in display order: all built-in ones if it names none, or those it
    * names that are available. Requests only the servers of these tools.
    *
-   * @param auth  caller of the turn, for whom tools are called
+   * @param auth  caller of the turn, whose access applies to tool calls
    * @throws workspace_not_found
    * @throws the signal's reason  the caller has aborted
    */
@@ -72,20 +72,20 @@ export class Toolbox {
     signal: AbortSignal,
   ): Promise<ToolOffer> {
     if (toolIds.length === 0) return { tools: this.parts.builtin, signInTo: [] }
-    const { tools, signInTo } = await this.#offered(workspaceId, toolIds, auth)
+    const { tools, signInTo } = await this.#offerFor(workspaceId, toolIds, auth)
     signal.throwIfAborted()
     return { tools: tools.filter(({ id }) => toolIds.includes(id)), signInTo }
   }
 
-  async #offered(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<ToolOffer> {
-    const servers = new Set(toolIds.flatMap(id => ofServer(id)?.server ?? []))
-    const own = this.#own(await requireWorkspace(this.parts.rows, workspaceId))
+  async #offerFor(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<ToolOffer> {
+    const servers = new Set(toolIds.flatMap(id => parseMcpToolId(id)?.server ?? []))
+    const own = this.#runtimeTools(await requireWorkspace(this.parts.rows, workspaceId))
     if (servers.size === 0) return { tools: own, signInTo: [] }
-    const { tools, signInTo } = await this.#ofServers(workspaceId, auth, servers)
+    const { tools, signInTo } = await this.#serverTools(workspaceId, auth, servers)
     return { tools: [...own, ...tools], signInTo }
   }
 
-  async #ofServers(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
+  async #serverTools(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
     const { declared, remote } = this.parts
     const [ofCommands, registered] = await Promise.all([
       declared.list(workspaceId, only),
@@ -94,7 +94,7 @@ export class Toolbox {
     return { tools: [...ofCommands, ...registered.tools], signInTo: registered.signInTo }
   }
 
-  #own(workspace: Workspace): Tool[] {
-    return [...this.parts.builtin, ...this.parts.more(workspace)]
+  #runtimeTools(workspace: Workspace): Tool[] {
+    return [...this.parts.builtin, ...this.parts.extraTools(workspace)]
   }
 }

@@ -85,9 +85,9 @@ function formatResults(answer: string, limit: number): string {
   if (results.length === 0) return 'Nothing was found.'
   const entries = results
     .slice(0, limit)
-    .map(({ title, url, content }, at) =>
+    .map(({ title, url, content }, index) =>
       [
-        `${at + 1}. ${previewText(title, lineChars)}`,
+        `${index + 1}. ${previewText(title, lineChars)}`,
         previewText(url, summaryChars),
         previewText(content, summaryChars),
       ].join('\n'),

@@ -5,7 +5,7 @@ import { rarityOf } from '../../knowledge/rarity.ts'
 /** Parameters of BM25: weight of repetitions, and of the length of a text. */
 const saturation = 1.2
 const lengthWeight = 0.75
-/** Time after which indexing lets other work run. */
+/** Time in milliseconds after which indexing yields to other work. */
 const sliceMs = 5
 
 /** Estimates of the memory of a term, and of a text that has it. */

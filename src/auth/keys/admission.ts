@@ -63,7 +63,7 @@ export class Admission {
    */
   async run<T>({ queue, client }: AdmissionTask, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#runningMax) this.#running++
-    else await this.#queues[queue].turn(client)
+    else await this.#queues[queue].waitForTurn(client)
     try {
       return await work()
     } finally {
@@ -109,11 +109,12 @@ class FairQueue {
    *
    * @throws rate_limited  when too many tasks wait, of this client or in total
    */
-  turn(client: string): Promise<void> {
+  waitForTurn(client: string): Promise<void> {
     return new Promise((begin, refuse) => {
       const own = this.#queues.get(client) ?? []
-      if (own.length >= this.limits.waitingPerClientMax) throw tooMuch()
-      if (this.#waiting >= this.limits.waitingMax && !this.#displace(own.length + 1)) throw tooMuch()
+      if (own.length >= this.limits.waitingPerClientMax) throw tooManyTasks()
+      if (this.#waiting >= this.limits.waitingMax && !this.#evictForNewcomer(own.length + 1))
+        throw tooManyTasks()
       own.push({ begin, refuse })
       this.#queues.set(client, own)
       this.#waiting++
@@ -140,17 +141,17 @@ class FairQueue {
    * Removes the last task of the client with the most tasks, if that client has more than the new one would
    * have. Returns false if no task was removed.
    */
-  #displace(newcomers: number): boolean {
+  #evictForNewcomer(newcomers: number): boolean {
     let longest: Waiting[] = []
     for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue
     if (longest.length <= newcomers) return false
-    longest.pop()!.refuse(tooMuch())
+    longest.pop()!.refuse(tooManyTasks())
     this.#waiting--
     return true
   }
 }
 
-function tooMuch(): WbError {
+function tooManyTasks(): WbError {
   return new WbError('rate_limited', 'too many credentials wait for their turn', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })

@@ -26,7 +26,7 @@ export class KeyUseRecorder {
   constructor(private readonly parts: { rows: RowStore; clock: Clock; log: Log }) {}
 
   /** Records a use of a key now. */
-  note(key: UsedKey): void {
+  record(key: UsedKey): void {
     const now = this.parts.clock.now()
     const known = this.#uses.get(key.keyId)
     if (known) {

@@ -12,7 +12,7 @@ import { currentLifetimeMs, principalOfKey, scopesOfKey } from './key-row.ts'
 import { KeyUseRecorder } from './key-use-recorder.ts'
 import { isMarked, type KeyCost, matchesDigest, prefixOf, unmatchableDigest } from './token.ts'
 
-const provenMax = 10_000
+const verifiedMax = 10_000
 const refusedMax = 10_000
 
 export interface ApiKeyVerifierParts {
@@ -26,14 +26,14 @@ export interface ApiKeyVerifierParts {
 }
 
 /** A presented token, its hash, and the client that sent it. */
-interface Claim {
+interface PresentedKey {
   readonly token: string
   readonly hash: string
   readonly client: string
 }
 
 /** A key, and the digest that its token was verified against. */
-type Proven = Pick<ApiKeyRow, 'workspaceId' | 'keyId' | 'digest'>
+type VerifiedKey = Pick<ApiKeyRow, 'workspaceId' | 'keyId' | 'digest'>
 
 /**
  * Verifies API keys. The row is read for every request, so a revocation takes effect with the next one, in
@@ -45,14 +45,14 @@ type Proven = Pick<ApiKeyRow, 'workspaceId' | 'keyId' | 'digest'>
 export class ApiKeyVerifier implements TokenVerifier {
   readonly #hash = createKeyedHash()
   /** Verified keys by token hash. */
-  readonly #proven = new LRUCache<string, Proven>({ max: provenMax })
+  readonly #verified = new LRUCache<string, VerifiedKey>({ max: verifiedMax })
   /** By token hash, the digest that the token does not match. A changed row is checked again. */
   readonly #refused = new LRUCache<string, string>({ max: refusedMax })
   /** Running digest checks. */
   readonly #checks = new Map<string, Promise<boolean>>()
   readonly #lastUsed: KeyUseRecorder
   /** Substitute for the missing row of an unknown prefix. */
-  readonly #none: Proven = { workspaceId: '', keyId: '', digest: unmatchableDigest() }
+  readonly #unmatchableKey: VerifiedKey = { workspaceId: '', keyId: '', digest: unmatchableDigest() }
 
   constructor(private readonly parts: ApiKeyVerifierParts) {
     this.#lastUsed = new KeyUseRecorder(parts)
@@ -63,38 +63,38 @@ export class ApiKeyVerifier implements TokenVerifier {
     return prefix === undefined ? undefined : this.#verify({ token, hash: this.#hash(token), client }, prefix)
   }
 
-  async #verify(claim: Claim, prefix: string): Promise<VerifiedToken> {
-    const row = (await this.#provenRow(claim)) ?? (await this.#proveRow(claim, prefix))
+  async #verify(presented: PresentedKey, prefix: string): Promise<VerifiedToken> {
+    const row = (await this.#verifiedRow(presented)) ?? (await this.#verifyRow(presented, prefix))
     if (!row) throw new WbError('unauthorized', 'the token is not valid')
     // The reason is revealed only here, to a caller with the correct secret.
     if (row.revokedAt !== null) throw inactiveKey('the key was revoked', row)
     if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
       throw inactiveKey('the key has expired', row)
-    this.#lastUsed.note(row)
+    this.#lastUsed.record(row)
     return { subject: subjectOfKey(row), expiresAtSeconds: null, keyExpiresAt: row.expiresAt }
   }
 
   /** Returns the current row of a token that was verified before. */
-  async #provenRow({ hash }: Claim): Promise<ApiKeyRow | undefined> {
-    const proven = this.#proven.get(hash)
+  async #verifiedRow({ hash }: PresentedKey): Promise<ApiKeyRow | undefined> {
+    const proven = this.#verified.get(hash)
     if (!proven) return undefined
     const stored = await this.parts.rows.get(tables.apiKeys, [proven.workspaceId, proven.keyId])
     if (stored?.row.digest === proven.digest) return stored.row
-    this.#proven.delete(hash)
+    this.#verified.delete(hash)
     return undefined
   }
 
   /** Returns the row of a token after verifying it. An unknown prefix takes as long as a wrong secret. */
-  async #proveRow(claim: Claim, prefix: string): Promise<ApiKeyRow | undefined> {
+  async #verifyRow(presented: PresentedKey, prefix: string): Promise<ApiKeyRow | undefined> {
     const found = await this.parts.rows.list(tables.apiKeys, {
       index: 'byPrefix',
       prefix: [prefix],
       limit: 1,
     })
-    const { workspaceId, keyId, digest } = found[0]?.row ?? this.#none
-    const isRight = await this.#matches(claim, { workspaceId, keyId, digest })
+    const { workspaceId, keyId, digest } = found[0]?.row ?? this.#unmatchableKey
+    const isRight = await this.#matches(presented, { workspaceId, keyId, digest })
     // Reads again, because the check may have waited for a long time.
-    return isRight ? this.#provenRow(claim) : undefined
+    return isRight ? this.#verifiedRow(presented) : undefined
   }
 
   /**
@@ -102,28 +102,28 @@ export class ApiKeyVerifier implements TokenVerifier {
    *
    * @throws rate_limited  when too many tokens of the client are waiting
    */
-  async #matches(claim: Claim, key: Proven): Promise<boolean> {
-    const { token, hash, client } = claim
+  async #matches(presented: PresentedKey, key: VerifiedKey): Promise<boolean> {
+    const { token, hash, client } = presented
     if (this.#refused.get(hash) === key.digest) return false
     // By client, so that no client waits in the queue of another one.
-    const name = [hash, key.digest, client].join()
-    let check = this.#checks.get(name)
+    const checkKey = [hash, key.digest, client].join()
+    let check = this.#checks.get(checkKey)
     if (!check) {
       const { admission, tokenKey } = this.parts
       const queue = isMarked(token, tokenKey) ? 'marked' : 'unmarked'
       check = admission
-        .run({ queue, client }, () => this.#check(claim, key))
-        .finally(() => this.#checks.delete(name))
-      this.#checks.set(name, check)
+        .run({ queue, client }, () => this.#check(presented, key))
+        .finally(() => this.#checks.delete(checkKey))
+      this.#checks.set(checkKey, check)
     }
     return check
   }
 
-  async #check({ token, hash }: Claim, key: Proven): Promise<boolean> {
+  async #check({ token, hash }: PresentedKey, key: VerifiedKey): Promise<boolean> {
     // Another client may have had the same token verified while this check waited.
-    if (this.#proven.get(hash)?.digest === key.digest) return true
+    if (this.#verified.get(hash)?.digest === key.digest) return true
     const isRight = await matchesDigest(token, key.digest, this.parts.keyCost)
-    if (isRight) this.#proven.set(hash, key)
+    if (isRight) this.#verified.set(hash, key)
     else this.#refused.set(hash, key.digest)
     return isRight
   }

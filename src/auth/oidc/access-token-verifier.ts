@@ -39,7 +39,7 @@ interface VerifiedAccessToken {
 export class AccessTokenVerifier {
   readonly #keys: KeySet
   readonly #options: JWTVerifyOptions
-  readonly #proven = new LRUCache<string, VerifiedAccessToken>({
+  readonly #verified = new LRUCache<string, VerifiedAccessToken>({
     max: cachedTokensMax,
     maxSize: cachedCharsMax,
   })
@@ -70,19 +70,19 @@ export class AccessTokenVerifier {
    */
   async verify(token: string): Promise<VerifiedToken> {
     const id = this.#hash(token)
-    const known = this.#proven.get(id)
-    if (known) {
-      const { generation } = await this.#keys.keysFor(known.keyId)
-      if (generation === known.generation) return this.#stillIn(known)
-      this.#proven.delete(id)
+    const cached = this.#verified.get(id)
+    if (cached) {
+      const { generation } = await this.#keys.keysFor(cached.keyId)
+      if (generation === cached.generation) return this.#requireCurrent(cached)
+      this.#verified.delete(id)
     }
-    const proven = await this.#prove(token)
-    this.#proven.set(id, proven, { size: token.length })
-    return proven.verified
+    const verified = await this.#verifySignature(token)
+    this.#verified.set(id, verified, { size: token.length })
+    return verified.verified
   }
 
   /** Checks the times of a cached token, which is done for each request. */
-  #stillIn({ endsAtSeconds, beginsAtSeconds, verified }: VerifiedAccessToken): VerifiedToken {
+  #requireCurrent({ endsAtSeconds, beginsAtSeconds, verified }: VerifiedAccessToken): VerifiedToken {
     const nowSeconds = Math.floor(this.parts.clock.now() / 1_000)
     const { clockToleranceSeconds } = this.parts.oidc
     if (endsAtSeconds <= nowSeconds - clockToleranceSeconds) throw invalidToken(messages.expired)
@@ -90,7 +90,7 @@ export class AccessTokenVerifier {
     return verified
   }
 
-  async #prove(token: string): Promise<VerifiedAccessToken> {
+  async #verifySignature(token: string): Promise<VerifiedAccessToken> {
     const { oidc, clock } = this.parts
     let keys: PublishedKeys | undefined
     const { payload, protectedHeader } = await verifyWithKey(
@@ -178,8 +178,8 @@ async function verifyWithAnyKey(
 function verificationMessage(error: unknown): string {
   if (error instanceof errors.JWTExpired) return messages.expired
   if (error instanceof errors.JWTClaimValidationFailed) {
-    const isSaid = error.reason !== 'invalid' || error.claim === 'exp'
-    return (isSaid && claimMessages.get(error.claim)) || messages.malformed
+    const hasInvalidValue = error.reason !== 'invalid' || error.claim === 'exp'
+    return (hasInvalidValue && claimMessages.get(error.claim)) || messages.malformed
   }
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return messages.malformed
   if (error instanceof errors.JOSENotSupported) return messages.extension

@@ -61,8 +61,8 @@ function stringsIn(value: unknown): string[] {
 
 /** Returns the highest role that the values of a claim are mapped to. */
 function roleOfClaim(value: unknown, mapping: NonNullable<ClaimMapping['roleMapping']>): Role {
-  const named = stringsIn(typeof value === 'string' ? [value] : value)
+  const values = stringsIn(typeof value === 'string' ? [value] : value)
   // Inherited names like `constructor` map to a value that is not a role.
-  const mapped = named.map(name => mapping.values[name])
+  const mapped = values.map(name => mapping.values[name])
   return roles.findLast(role => mapped.includes(role)) ?? mapping.default
 }

@@ -57,11 +57,11 @@ async function configuredMetadata(
     throw new ProviderUnavailable(
       `it names itself ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`,
     )
-  const needed = [
+  const required = [
     ...(jwksUri === null ? ['jwks_uri'] : []),
     ...(client ? ['authorization_endpoint', 'token_endpoint'] : []),
   ]
-  const missing = needed.find(name => !isSafeTransport(metadata[name]))
+  const missing = required.find(name => !isSafeTransport(metadata[name]))
   if (missing) throw new ProviderUnavailable(`its discovery document has no https URL as ${missing}`)
   return metadata as ServerMetadata
 }

@@ -9,21 +9,21 @@ import { type ProviderFetch, ProviderUnavailable } from './provider-fetch.ts'
  *
  * @see docs/security.md#rule-11
  */
-const freshMs = 10 * 60_000
+const reloadAfterMs = 10 * 60_000
 /**
  * Maximum age of keys that cannot be reloaded, in milliseconds. Until then, an unavailable provider signs no
  * user out.
  */
-const staleMs = 24 * 60 * 60_000
+const usableMaxMs = 24 * 60 * 60_000
 /**
  * Minimum time between two reloads for unknown key IDs, in milliseconds. Anyone can send a token with an
  * unknown key ID.
  */
-const unknownPauseMs = 30_000
+const unknownIdPauseMs = 30_000
 /** Pause after a failed load while older keys are usable, in milliseconds. */
 const retryPauseMs = 30_000
 /** Pause after a failed load without usable keys, in milliseconds. */
-const emptyPauseMs = 1_000
+const noKeysPauseMs = 1_000
 
 /** Keys of one load. */
 export interface PublishedKeys {
@@ -43,7 +43,7 @@ interface LoadedKeys extends PublishedKeys {
  * @see docs/requirements.md#S5.3-03
  */
 export class KeySet {
-  #held: LoadedKeys | undefined
+  #keys: LoadedKeys | undefined
   #loading: Promise<LoadedKeys> | undefined
   #generation = 0
   #failedAt = Number.NEGATIVE_INFINITY
@@ -66,49 +66,49 @@ export class KeySet {
    * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
   async keysFor(id: string | undefined): Promise<PublishedKeys> {
-    const held = await this.#current()
-    if (id === undefined || held.ids.has(id)) return held
+    const keys = await this.#current()
+    if (id === undefined || keys.ids.has(id)) return keys
     if (this.#loading) return this.#loading
     const now = this.parts.clock.now()
-    if (now - this.#unknownAt >= unknownPauseMs) {
+    if (now - this.#unknownAt >= unknownIdPauseMs) {
       this.#unknownAt = now
       return this.#load()
     }
     // The last load failed, so the provider may have this key.
     if (this.#failedAt >= this.#unknownAt) throw keysUnavailable()
-    return held
+    return keys
   }
 
   async #current(): Promise<LoadedKeys> {
     const now = this.parts.clock.now()
-    const held = this.#held
-    const age = held ? now - held.loadedAt : Number.POSITIVE_INFINITY
-    if (held && age < freshMs) return held
-    if (held && age < staleMs) {
-      if (this.#failedAt < held.loadedAt) return this.#load().catch(() => held)
+    const keys = this.#keys
+    const age = keys ? now - keys.loadedAt : Number.POSITIVE_INFINITY
+    if (keys && age < reloadAfterMs) return keys
+    if (keys && age < usableMaxMs) {
+      if (this.#failedAt < keys.loadedAt) return this.#load().catch(() => keys)
       if (now - this.#failedAt >= retryPauseMs) this.#load().catch(() => undefined)
-      return held
+      return keys
     }
-    if (now - this.#failedAt < emptyPauseMs) throw keysUnavailable()
+    if (now - this.#failedAt < noKeysPauseMs) throw keysUnavailable()
     return this.#load()
   }
 
   /** Loads the keys, unless a load is in progress. */
   #load(): Promise<LoadedKeys> {
-    this.#loading ??= this.#loaded().finally(() => {
+    this.#loading ??= this.#fetchKeys().finally(() => {
       this.#loading = undefined
     })
     return this.#loading
   }
 
-  async #loaded(): Promise<LoadedKeys> {
+  async #fetchKeys(): Promise<LoadedKeys> {
     const { url, ask, clock, log } = this.parts
     try {
       const answer = await ask(await url(), { headers: { accept: 'application/json' } })
       if (answer.status !== 200) throw new ProviderUnavailable(`it answered with status ${answer.status}`)
       const { find, ids } = await keysIn(answer)
-      this.#held = { generation: ++this.#generation, loadedAt: clock.now(), find, ids }
-      return this.#held
+      this.#keys = { generation: ++this.#generation, loadedAt: clock.now(), find, ids }
+      return this.#keys
     } catch (error) {
       this.#failedAt = clock.now()
       log.warn({ why: loadFailureReason(error) }, 'the keys of the identity provider could not be loaded')

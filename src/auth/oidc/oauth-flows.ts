@@ -44,14 +44,14 @@ export class OAuthFlows {
 
   exchangeCode(response: LoginResponse): Promise<ProviderTokens | ProviderRefusal> {
     // Uses the redirect URI that was sent to the provider, because a proxy may have changed the callback URL.
-    const returned = new URL(response.redirectUri)
-    returned.search = response.callbackUrl.search
+    const callbackUrl = new URL(response.redirectUri)
+    callbackUrl.search = response.callbackUrl.search
     const checks = {
       expectedState: response.state,
       pkceCodeVerifier: response.codeVerifier,
       ...(this.#isOpenId && { expectedNonce: response.nonce }),
     }
-    return toTokens(authorizationCodeGrant(this.found.configuration, returned, checks, this.#resource))
+    return toTokens(authorizationCodeGrant(this.found.configuration, callbackUrl, checks, this.#resource))
   }
 
   refresh(refreshToken: string): Promise<ProviderTokens | ProviderRefusal> {

@@ -49,20 +49,20 @@ export function openProvider(parts: ProviderParts): IdentityProvider {
   const { oidc } = parts
   const { client } = oidc
   const ask = createProviderFetch(parts)
-  let finding: Promise<DiscoveredProvider> | undefined
+  let discovery: Promise<DiscoveredProvider> | undefined
 
   /** Discovers the provider once, and again after a failure. */
-  function found(): Promise<DiscoveredProvider> {
-    finding ??= import('./discovery.ts')
+  function discovered(): Promise<DiscoveredProvider> {
+    discovery ??= import('./discovery.ts')
       .then(({ discoverProvider }) => discoverProvider({ ...parts, ask }))
       .catch(error => {
-        finding = undefined
+        discovery = undefined
         throw error
       })
-    return finding
+    return discovery
   }
 
-  const provider = () => throwUnavailable(found())
+  const provider = () => throwUnavailable(discovered())
   const flows = async () => {
     const { configuration, metadata } = await provider()
     if (!client) throw new WbError('not_configured', 'auth.oidc.client is not configured')
@@ -80,7 +80,7 @@ export function openProvider(parts: ProviderParts): IdentityProvider {
     exchangeDeviceCode: async deviceCode => throwUnavailable((await flows()).exchangeDeviceCode(deviceCode)),
     async discover() {
       if (oidc.jwksUri !== null && !client) return
-      await found().catch(error => {
+      await discovered().catch(error => {
         throw error instanceof ProviderUnavailable ? providerNotFound(oidc, error) : error
       })
     },

@@ -86,7 +86,7 @@ export class BrowserLogin {
       browserHash: sha256Bytes(browser),
     }
     await pending.put(state, login, from)
-    const { name, ...scope } = this.#binding(state, redirectUri, site)
+    const { name, ...scope } = this.#bindingCookie(state, redirectUri, site)
     const line = setCookieLine(name, browser, { ...scope, maxAgeSeconds: pendingLoginSeconds })
     return { location: address.href, cookies: [line] }
   }
@@ -100,16 +100,18 @@ export class BrowserLogin {
    * @throws identity_provider_unavailable
    * @throws control_plane_unavailable  when the login cannot be recorded
    */
-  finish(sent: CallbackQuery, caller: Caller): Promise<Redirection> {
-    return this.parts.trail.watch(caller, { action: 'auth.login' }, () => this.#finish(sent, caller))
+  finish(query: CallbackQuery, caller: Caller): Promise<Redirection> {
+    return this.parts.trail.recordFailures(caller, { action: 'auth.login' }, () =>
+      this.#finish(query, caller),
+    )
   }
 
-  async #finish(sent: CallbackQuery, caller: Caller): Promise<Redirection> {
+  async #finish(query: CallbackQuery, caller: Caller): Promise<Redirection> {
     const { provider, verifier, cookies, trail, clock } = this.parts
-    const state = requireState(sent)
-    const login = await this.#take(state, caller.site)
+    const state = requireState(query)
+    const login = await this.#takePending(state, caller.site)
     const { redirectUri, nonce, codeVerifier } = login
-    const callbackUrl = callbackUrlWith(redirectUri, sent)
+    const callbackUrl = callbackUrlWith(redirectUri, query)
     const tokens = await provider.exchangeCode({ callbackUrl, redirectUri, state, nonce, codeVerifier })
     if ('refused' in tokens)
       throw new WbError('token_exchange_failed', 'the identity provider does not accept this sign-in', {
@@ -123,7 +125,7 @@ export class BrowserLogin {
       sessionLifetimeSeconds(tokens),
     )
     await trail.require(caller, 'auth.login', verified.subject)
-    const { name, ...scope } = this.#binding(state, redirectUri, caller.site)
+    const { name, ...scope } = this.#bindingCookie(state, redirectUri, caller.site)
     return { location: login.redirectAfter, cookies: [...session, clearCookieLine(name, scope)] }
   }
 
@@ -133,11 +135,11 @@ export class BrowserLogin {
    *
    * @throws invalid_state  when no login is pending for the state, or another browser started it
    */
-  async #take(state: string, site: BrowserOrigin): Promise<PendingLogin> {
+  async #takePending(state: string, site: BrowserOrigin): Promise<PendingLogin> {
     const { pending } = this.parts
     const login = await pending.find(state)
     if (!login) throw loginNotFound()
-    const { name } = this.#binding(state, login.redirectUri, site)
+    const { name } = this.#bindingCookie(state, login.redirectUri, site)
     const [shown, ...others] = cookieValues(site.cookies, name)
     if (shown === undefined || others.length > 0 || !timingSafeEqual(sha256Bytes(shown), login.browserHash))
       throw new WbError('invalid_state', 'the sign-in was begun by another browser')
@@ -149,7 +151,7 @@ export class BrowserLogin {
    * Returns the cookie that binds a login to its browser. Each login has a separate one, so two tabs can sign
    * in at the same time.
    */
-  #binding(state: string, redirectUri: string, { origin }: BrowserOrigin) {
+  #bindingCookie(state: string, redirectUri: string, { origin }: BrowserOrigin) {
     const { sessionCookieName } = this.parts.client
     // Browsers accept a cookie with this prefix only for the path `/`.
     const path = sessionCookieName.startsWith('__Host-') ? '/' : new URL(redirectUri).pathname
@@ -187,8 +189,8 @@ export function sessionLifetimeSeconds({ expiresInSeconds = sessionSecondsDefaul
  */
 function requireState({ error, code, state }: CallbackQuery): string {
   if (error !== undefined) {
-    const known = authorizationErrors.find(one => one === error) ?? 'invalid_callback'
-    throw new WbError(known, 'the identity provider sent the browser back without signing it in')
+    const errorCode = authorizationErrors.find(one => one === error) ?? 'invalid_callback'
+    throw new WbError(errorCode, 'the identity provider sent the browser back without signing it in')
   }
   if (!code || !state) throw new WbError('invalid_callback', 'code and state must both be in the query')
   return state

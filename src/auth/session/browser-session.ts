@@ -64,8 +64,8 @@ export class BrowserSession {
     const session = cookies.read(site)
     const act = { action: 'auth.refresh', subjectId: session?.subject } as const
     const { verified, lines } = await trail
-      .watch(caller, act, async () => {
-        const { tokens, verified, session: next } = await this.#renewed(session)
+      .recordFailures(caller, act, async () => {
+        const { tokens, verified, session: next } = await this.#renew(session)
         return { verified, lines: cookies.write(site, next, sessionLifetimeSeconds(tokens)) }
       })
       .catch(error => this.#end(site, error))
@@ -73,7 +73,7 @@ export class BrowserSession {
     return { expiresAtSeconds: verified.expiresAtSeconds, cookies: lines }
   }
 
-  async #renewed(session: StoredSession | undefined): Promise<RenewedTokens> {
+  async #renew(session: StoredSession | undefined): Promise<RenewedTokens> {
     const refreshToken = session?.refreshToken
     if (!session || refreshToken === undefined)
       throw new WbError('no_refresh_token', 'there is no session here that can be renewed')

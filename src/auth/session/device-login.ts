@@ -75,13 +75,16 @@ export class DeviceLogin {
    */
   authorize(caller: Caller) {
     const { provider, trail } = this.parts
-    return trail.watch(caller, { action: 'auth.device.authorize' }, async () => {
+    return trail.recordFailures(caller, { action: 'auth.device.authorize' }, async () => {
       await this.#checkSupport()
-      const sent = Envelope.safeParse({ interval: intervalSeconds, ...(await provider.authorizeDevice()) })
-      if (!sent.success)
+      const response = Envelope.safeParse({
+        interval: intervalSeconds,
+        ...(await provider.authorizeDevice()),
+      })
+      if (!response.success)
         throw new WbError('device_authorize_failed', 'the identity provider does not start this sign-in')
-      trail.note(caller, 'auth.device.authorize', undefined, { user_code: sent.data.user_code })
-      return sent.data
+      trail.note(caller, 'auth.device.authorize', undefined, { user_code: response.data.user_code })
+      return response.data
     })
   }
 
@@ -100,13 +103,13 @@ export class DeviceLogin {
       action: 'auth.device.token',
       expectedCodes: ['authorization_pending', 'slow_down'],
     } as const
-    return trail.watch(caller, act, async () => {
+    return trail.recordFailures(caller, act, async () => {
       await this.#checkSupport()
       if (deviceCode.length > deviceCodeCharsMax) throw pollError('invalid_grant')
       const tokens = await provider.exchangeDeviceCode(deviceCode)
       if ('refused' in tokens) throw pollError(tokens.refused)
       const issued = await verifyIssuedTokens(verifier, tokens, { code: 'device_token_failed' })
-      const { reply, subject } = this.#handOut(issued, tokens.refreshToken)
+      const { reply, subject } = this.#toReply(issued, tokens.refreshToken)
       trail.note(caller, act.action, subject)
       return reply
     })
@@ -122,14 +125,19 @@ export class DeviceLogin {
   async refresh(sealed: string, caller: Caller): Promise<DeviceTokens> {
     const { renewer, trail } = this.parts
     const action = 'auth.device.refresh'
-    const held = this.#open(sealed)
-    const { reply, subject } = await trail.watch(caller, { action, subjectId: held?.subject }, async () => {
-      await this.#checkSupport()
-      if (!held) throw new WbError('invalid_grant', 'the refresh token was not handed out by this runtime')
-      return this.#renewals.once(hashSecret(sealed), async () =>
-        this.#handOut(await renewer.renew(held.refreshToken, held.subject), held.refreshToken),
-      )
-    })
+    const opened = this.#openToken(sealed)
+    const { reply, subject } = await trail.recordFailures(
+      caller,
+      { action, subjectId: opened?.subject },
+      async () => {
+        await this.#checkSupport()
+        if (!opened)
+          throw new WbError('invalid_grant', 'the refresh token was not handed out by this runtime')
+        return this.#renewals.once(hashSecret(sealed), async () =>
+          this.#toReply(await renewer.renew(opened.refreshToken, opened.subject), opened.refreshToken),
+        )
+      },
+    )
     trail.note(caller, action, subject)
     return reply
   }
@@ -140,29 +148,29 @@ export class DeviceLogin {
       throw new WbError('device_flow_not_supported', 'the identity provider has no device endpoint')
   }
 
-  #handOut({ tokens, verified: { subject } }: IssuedTokens, before: string | undefined): DeviceTokenReply {
+  #toReply({ tokens, verified: { subject } }: IssuedTokens, before: string | undefined): DeviceTokenReply {
     const { accessToken, tokenType, expiresInSeconds, refreshToken = before, scope } = tokens
     const reply = {
       access_token: accessToken,
       token_type: tokenType,
       ...(expiresInSeconds !== undefined && { expires_in: expiresInSeconds }),
-      ...(refreshToken !== undefined && { refresh_token: this.#close(refreshToken, subject) }),
+      ...(refreshToken !== undefined && { refresh_token: this.#sealToken(refreshToken, subject) }),
       ...(scope !== undefined && { scope }),
     }
     return { reply, subject }
   }
 
-  #close(refreshToken: string, subject: Subject): string {
+  #sealToken(refreshToken: string, subject: Subject): string {
     const { seal, client } = this.parts
-    const held: SealedRefreshToken = { refreshToken, subject: subject.id, clientId: client.clientId }
-    return seal.seal(sealPurpose, JSON.stringify(held))
+    const content: SealedRefreshToken = { refreshToken, subject: subject.id, clientId: client.clientId }
+    return seal.seal(sealPurpose, JSON.stringify(content))
   }
 
   /** Returns undefined if the token was not issued by this runtime, or for another client. */
-  #open(sealed: string): SealedRefreshToken | undefined {
+  #openToken(sealed: string): SealedRefreshToken | undefined {
     const { seal, client } = this.parts
-    const held = JSON.parse(seal.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
-    return held?.clientId === client.clientId ? held : undefined
+    const content = JSON.parse(seal.open(sealPurpose, sealed) ?? 'null') as SealedRefreshToken | null
+    return content?.clientId === client.clientId ? content : undefined
   }
 }
 

@@ -34,7 +34,7 @@ export async function verifyIssuedTokens(
 }
 
 /** Time for which tokens are kept until the keys are available, in milliseconds. */
-const unverifiedKeptMs = 600_000
+const unverifiedTtlMs = 600_000
 const unverifiedMax = 256
 
 /** Exchanges a refresh token for new tokens. */
@@ -43,7 +43,7 @@ export class TokenRenewer {
    * Tokens that could not be verified yet, by refresh token. The refresh token is already used up, so they
    * must not be lost.
    */
-  readonly #unproven: LRUCache<string, ProviderTokens>
+  readonly #unverified: LRUCache<string, ProviderTokens>
 
   constructor(
     private readonly parts: {
@@ -52,9 +52,9 @@ export class TokenRenewer {
       clock: Clock
     },
   ) {
-    this.#unproven = new LRUCache({
+    this.#unverified = new LRUCache({
       max: unverifiedMax,
-      ttl: unverifiedKeptMs,
+      ttl: unverifiedTtlMs,
       ttlResolution: 0,
       perf: parts.clock,
     })
@@ -71,19 +71,19 @@ export class TokenRenewer {
    */
   async renew(refreshToken: string, subject: string): Promise<IssuedTokens> {
     const key = hashSecret(refreshToken)
-    const tokens = this.#unproven.get(key) ?? (await this.parts.provider.refresh(refreshToken))
+    const tokens = this.#unverified.get(key) ?? (await this.parts.provider.refresh(refreshToken))
     if ('refused' in tokens)
       throw new WbError('refresh_failed', 'the identity provider does not renew this sign-in', { ...tokens })
-    this.#unproven.set(key, tokens)
-    const issued = await this.#checked(tokens, subject).catch(error => {
-      if (!isProviderUnavailable(error)) this.#unproven.delete(key)
+    this.#unverified.set(key, tokens)
+    const issued = await this.#verify(tokens, subject).catch(error => {
+      if (!isProviderUnavailable(error)) this.#unverified.delete(key)
       throw error
     })
-    this.#unproven.delete(key)
+    this.#unverified.delete(key)
     return issued
   }
 
-  async #checked(tokens: ProviderTokens, subject: string): Promise<IssuedTokens> {
+  async #verify(tokens: ProviderTokens, subject: string): Promise<IssuedTokens> {
     const issued = await verifyIssuedTokens(this.parts.verifier, tokens, { code: 'token_validation_failed' })
     if (issued.verified.subject.id !== subject)
       throw new WbError(

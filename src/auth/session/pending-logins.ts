@@ -47,7 +47,7 @@ export function createPendingLogins(clock: Clock): PendingLogins {
 interface StoredPendingLogin {
   readonly login: PendingLogin
   readonly client: string
-  readonly endsAt: number
+  readonly expiresAtMs: number
 }
 
 /**
@@ -57,7 +57,7 @@ interface StoredPendingLogin {
 class MemoryPendingLogins implements PendingLogins {
   readonly #clock: Clock
   /** Logins by hash of the state, the oldest first. */
-  readonly #waiting = new Map<string, StoredPendingLogin>()
+  readonly #byState = new Map<string, StoredPendingLogin>()
   /** Hashes of the states of each address, the oldest first. */
   readonly #byClient = new Map<string, Set<string>>()
 
@@ -67,31 +67,31 @@ class MemoryPendingLogins implements PendingLogins {
 
   async put(state: string, login: PendingLogin, client: string): Promise<void> {
     const now = this.#clock.now()
-    this.#dropUntil(now)
-    if (this.#waiting.size >= pendingLoginsMax) this.#remove(this.#oldestOfMost())
-    const name = hashSecret(state)
-    this.#waiting.set(name, { login, client, endsAt: now + pendingLoginSeconds * 1_000 })
-    const own = this.#byClient.get(client)
-    if (own) own.add(name)
-    else this.#byClient.set(client, new Set([name]))
+    this.#removeExpired(now)
+    if (this.#byState.size >= pendingLoginsMax) this.#removeByHash(this.#loginToEvict())
+    const stateHash = hashSecret(state)
+    this.#byState.set(stateHash, { login, client, expiresAtMs: now + pendingLoginSeconds * 1_000 })
+    const ofClient = this.#byClient.get(client)
+    if (ofClient) ofClient.add(stateHash)
+    else this.#byClient.set(client, new Set([stateHash]))
   }
 
   async find(state: string): Promise<PendingLogin | undefined> {
-    return this.#inTime(this.#waiting.get(hashSecret(state)))
+    return this.#unlessExpired(this.#byState.get(hashSecret(state)))
   }
 
   async take(state: string): Promise<PendingLogin | undefined> {
-    return this.#inTime(this.#remove(hashSecret(state)))
+    return this.#unlessExpired(this.#removeByHash(hashSecret(state)))
   }
 
-  #inTime(found: StoredPendingLogin | undefined): PendingLogin | undefined {
-    return found && found.endsAt >= this.#clock.now() ? found.login : undefined
+  #unlessExpired(found: StoredPendingLogin | undefined): PendingLogin | undefined {
+    return found && found.expiresAtMs >= this.#clock.now() ? found.login : undefined
   }
 
-  #dropUntil(now: number): void {
-    for (const [name, { endsAt }] of this.#waiting) {
-      if (endsAt >= now) return
-      this.#remove(name)
+  #removeExpired(now: number): void {
+    for (const [name, { expiresAtMs }] of this.#byState) {
+      if (expiresAtMs >= now) return
+      this.#removeByHash(name)
     }
   }
 
@@ -99,19 +99,19 @@ class MemoryPendingLogins implements PendingLogins {
    * Returns the oldest login of the address with the most. Among equal addresses, the one that started first
    * is chosen.
    */
-  #oldestOfMost(): string {
+  #loginToEvict(): string {
     const [first, ...others] = this.#byClient.values()
     const most = others.reduce((found, own) => (own.size > found.size ? own : found), first!)
     return most.values().next().value!
   }
 
-  #remove(name: string): StoredPendingLogin | undefined {
-    const found = this.#waiting.get(name)
+  #removeByHash(stateHash: string): StoredPendingLogin | undefined {
+    const found = this.#byState.get(stateHash)
     if (!found) return undefined
-    this.#waiting.delete(name)
-    const own = this.#byClient.get(found.client)!
-    own.delete(name)
-    if (own.size === 0) this.#byClient.delete(found.client)
+    this.#byState.delete(stateHash)
+    const ofClient = this.#byClient.get(found.client)!
+    ofClient.delete(stateHash)
+    if (ofClient.size === 0) this.#byClient.delete(found.client)
     return found
   }
 }

@@ -17,13 +17,13 @@ const deceptive = /[\p{Cc}\\]/u
  *
  * @see docs/requirements.md#S5.7-09, docs/security.md#rule-12
  */
-export function safeRedirectPath(wanted: string | undefined): string {
-  if (wanted === undefined || wanted.length > charsMax || !allowed.test(wanted)) return '/'
-  let layer = wanted
+export function safeRedirectPath(requested: string | undefined): string {
+  if (requested === undefined || requested.length > charsMax || !allowed.test(requested)) return '/'
+  let layer = requested
   for (let depth = 0; depth < layersMax; depth++) {
     if (leavesSite(layer)) return '/'
     const inner = decodeOnce(layer)
-    if (inner === layer) return wanted
+    if (inner === layer) return requested
     layer = inner
   }
   return '/'

@@ -58,7 +58,7 @@ export class SessionCookies {
    */
   write(site: BrowserOrigin, session: StoredSession, maxAgeSeconds: number): string[] {
     const { refreshToken: _, ...lasting } = session
-    const pieces = this.#cut(site, session) ?? this.#cut(site, lasting)
+    const pieces = this.#splitSealed(site, session) ?? this.#splitSealed(site, lasting)
     if (!pieces)
       throw new WbError(
         'session_too_large',
@@ -92,7 +92,7 @@ export class SessionCookies {
    * Splits a sealed session into pieces; undefined if it is too large. The length of a sealed value does not
    * depend on its purpose.
    */
-  #cut({ origin }: BrowserOrigin, session: StoredSession): string[] | undefined {
+  #splitSealed({ origin }: BrowserOrigin, session: StoredSession): string[] | undefined {
     const text = JSON.stringify(session)
     const whole = this.#seal.seal(this.#purpose(origin, 1), text)
     const count = Math.ceil(whole.length / this.#pieceChars)

@@ -15,7 +15,7 @@ export interface SharedRenewals<T> {
 }
 
 /** Time for which late requests get the result of a renewal, in milliseconds. */
-const renewalKeptMs = 30_000
+const renewalTtlMs = 30_000
 /** Maximum number of stored results. Above it, the oldest are removed. */
 const renewalsMax = 1_024
 
@@ -30,10 +30,15 @@ export interface RenewalRules<T> {
 /** Renewals in the memory of this process. A failure is not stored, so the next request tries again. */
 export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
   readonly #running = new Map<string, Promise<T>>()
-  readonly #done: LRUCache<string, T>
+  readonly #outcomes: LRUCache<string, T>
 
   constructor(private readonly rules: RenewalRules<T>) {
-    this.#done = new LRUCache({ max: renewalsMax, ttl: renewalKeptMs, ttlResolution: 0, perf: rules.clock })
+    this.#outcomes = new LRUCache({
+      max: renewalsMax,
+      ttl: renewalTtlMs,
+      ttlResolution: 0,
+      perf: rules.clock,
+    })
   }
 
   once(key: string, renew: () => Promise<T>): Promise<T> {
@@ -52,7 +57,7 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
   #newest(first: string): { key: string; outcome: T } | undefined {
     let newest: { key: string; outcome: T } | undefined
     for (let steps = 0; steps < renewalsMax; steps++) {
-      const outcome = this.#done.get(newest?.key ?? first)
+      const outcome = this.#outcomes.get(newest?.key ?? first)
       if (!outcome) break
       newest = { key: this.rules.keyOf(outcome), outcome }
     }
@@ -61,9 +66,9 @@ export class MemoryRenewals<T extends object> implements SharedRenewals<T> {
 
   #storeOutcome(key: string, outcome: T): T {
     const lifetimeMs = (this.rules.lifetimeSeconds(outcome) ?? Number.POSITIVE_INFINITY) * 1000
-    const ttl = Math.min(renewalKeptMs, lifetimeMs)
+    const ttl = Math.min(renewalTtlMs, lifetimeMs)
     // If the key is unchanged, the next request must start a new renewal.
-    if (ttl > 0 && this.rules.keyOf(outcome) !== key) this.#done.set(key, outcome, { ttl })
+    if (ttl > 0 && this.rules.keyOf(outcome) !== key) this.#outcomes.set(key, outcome, { ttl })
     return outcome
   }
 }

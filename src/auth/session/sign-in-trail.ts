@@ -47,7 +47,7 @@ export class SignInTrail {
   }
 
   /** Runs a step, and records its failure. */
-  async watch<T>(caller: Caller, act: SignInStep, run: () => Promise<T>): Promise<T> {
+  async recordFailures<T>(caller: Caller, act: SignInStep, run: () => Promise<T>): Promise<T> {
     try {
       return await run()
     } catch (error) {

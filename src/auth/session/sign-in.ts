@@ -50,7 +50,7 @@ const providerWaitMs = 1_000
 export class SignIn {
   readonly #flows: SignInFlows | undefined
   /** True if the provider had a device endpoint when last asked. */
-  #device = false
+  #hadDeviceEndpoint = false
 
   constructor(
     readonly mode: Config['auth']['mode'],
@@ -92,7 +92,7 @@ export class SignIn {
         apiKey: usesApiKeys(this),
         oidc: usesOidc(this),
         login,
-        device: await this.#hasDevice(),
+        device: await this.#hasDeviceEndpoint(),
       },
       loginPath: path(auth.login.path),
       refreshPath: path(auth.refresh.path),
@@ -103,17 +103,17 @@ export class SignIn {
   }
 
   /** Returns the current answer of the provider, or the last one if it does not respond. */
-  async #hasDevice(): Promise<boolean> {
+  async #hasDeviceEndpoint(): Promise<boolean> {
     if (!this.parts) return false
     const { provider, clock } = this.parts
     const answered = provider.hasDeviceEndpoint().then(
       has => {
-        this.#device = has
+        this.#hadDeviceEndpoint = has
       },
       () => {},
     )
     await withTimeout(clock, providerWaitMs, () => answered).catch(() => {})
-    return this.#device
+    return this.#hadDeviceEndpoint
   }
 }
 

@@ -1,4 +1,4 @@
-import { ofServer } from '../../contract/tool-ids.ts'
+import { parseMcpToolId } from '../../contract/tool-ids.ts'
 import { lookUpName, type Names } from '../fields/tool-name.ts'
 import { plainLine, revealHidden } from '../terminal/terminal-text.ts'
 
@@ -8,7 +8,7 @@ import { plainLine, revealHidden } from '../terminal/terminal-text.ts'
  * @param servers  names of MCP servers
  */
 export function toolDisplayName(id: string, servers: Names): string {
-  const parts = ofServer(id)
+  const parts = parseMcpToolId(id)
   const server = parts && lookUpName(servers, parts.server)
   return revealHidden(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
 }

@@ -20,7 +20,7 @@ export interface ValidatedConfig {
 export async function validateConfig(profile: Profile, io: Io): Promise<ValidatedConfig> {
   try {
     const local = await readConfig(profile, io)
-    const problems = [...local.notBuilt, ...(await secretProblems(local))]
+    const problems = [...local.unsupported, ...(await secretProblems(local))]
     return { local, problems, warnings: local.warnings }
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'validation_error') throw error

@@ -1,4 +1,4 @@
-import { ofServer } from '../../contract/tool-ids.ts'
+import { parseMcpToolId } from '../../contract/tool-ids.ts'
 import { isId } from '../id.ts'
 
 /** Names by ID. */
@@ -16,7 +16,7 @@ export function lookUpName(names: Names, id: string): string | undefined {
  * @param servers  names of MCP servers
  */
 export function formatToolName(id: string, servers: Names): string {
-  const parts = ofServer(id)
+  const parts = parseMcpToolId(id)
   if (!parts) return id
   const { server, tool } = parts
   const name = lookUpName(servers, server) ?? (isId(server) ? undefined : server)

@@ -1,7 +1,7 @@
 import { type Client, collect } from '../../client/client.ts'
 import type { Agent } from '../../contract/agents.ts'
 import { llmServices } from '../../contract/services.ts'
-import { ofServer } from '../../contract/tool-ids.ts'
+import { parseMcpToolId } from '../../contract/tool-ids.ts'
 import type { AgentNames } from '../fields/agent.ts'
 import { lookUpName, type Names } from '../fields/tool-name.ts'
 import { isId } from '../id.ts'
@@ -49,7 +49,7 @@ async function lookUpServerNames(
   client: Client,
   { workspaceId, toolIds, toolRules = {} }: Agent,
 ): Promise<Names> {
-  const isNeeded = [...toolIds, ...Object.keys(toolRules)].some(id => isId(ofServer(id)?.server ?? ''))
+  const isNeeded = [...toolIds, ...Object.keys(toolRules)].some(id => isId(parseMcpToolId(id)?.server ?? ''))
   if (!isNeeded) return {}
   const all = await listMcpServers(client, workspaceId)
   return Object.fromEntries(all.map(({ mcpServerId, label }) => [mcpServerId, label]))

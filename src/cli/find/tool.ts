@@ -1,7 +1,7 @@
 import { shellWord } from '../../base/shell-word.ts'
 import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
+import { mcpToolId, namespacedId, nativeTools, parseMcpToolId } from '../../contract/tool-ids.ts'
 import { UsageError } from '../errors.ts'
 import { formatToolName } from '../fields/tool-name.ts'
 import { nearestMatch } from '../terminal/nearest-match.ts'
@@ -37,11 +37,11 @@ export async function resolveToolIds(
   wanted: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
   if (wanted === undefined || wanted.length === 0) return undefined
-  if (wanted.every(word => namespaced.test(word))) return [...wanted]
+  if (wanted.every(word => namespacedId.test(word))) return [...wanted]
   const meanings = await listToolMatches(context, workspaceId)
   const found: string[] = []
   for (const word of wanted)
-    if (namespaced.test(word)) found.push(word)
+    if (namespacedId.test(word)) found.push(word)
     else found.push(...requireEnabled(await findToolMatch(context, workspaceId, word, meanings)).toolIds)
   return [...new Set(found)]
 }
@@ -59,7 +59,7 @@ export async function resolveToolPatterns(
   wanted: readonly string[],
 ): Promise<string[]> {
   const isPattern = (word: string) =>
-    namespaced.test(word) || (word.endsWith('*') && !word.endsWith('/*')) || word === '*'
+    namespacedId.test(word) || (word.endsWith('*') && !word.endsWith('/*')) || word === '*'
   if (wanted.every(isPattern)) return [...wanted]
   const [known, registered] = await Promise.all([
     listToolMatches(context, workspaceId),
@@ -85,7 +85,7 @@ async function listToolMatches({ client }: ResolveContext, workspaceId: string):
   const off = Object.values(nativeTools)
     .filter(id => !items.some(tool => tool.id === id))
     .map(id => {
-      const alias = id.replace(namespaced, '')
+      const alias = id.replace(namespacedId, '')
       return { id, name: id, alias, isServer: false, toolIds: [id], isOff: true }
     })
   return [...items.map(toolMatchOf), ...serverMatches(items), ...off]
@@ -114,7 +114,7 @@ function requireEnabled(meaning: ToolMatch): ToolMatch {
 
 function toolMatchOf(tool: AvailableTool): ToolMatch {
   const { id } = tool
-  const alias = ofServer(id)?.tool ?? id.replace(namespaced, '')
+  const alias = parseMcpToolId(id)?.tool ?? id.replace(namespacedId, '')
   return { id, name: toolFlagName(tool), alias, isServer: false, toolIds: [id] }
 }
 
@@ -127,7 +127,7 @@ export function toolFlagName({ id, serverId, serverLabel }: AvailableTool): stri
 function serverMatches(tools: readonly AvailableTool[]): ToolMatch[] {
   const servers = new Map<string, { name: string; toolIds: string[] }>()
   for (const { id, serverLabel } of tools) {
-    const server = ofServer(id)?.server
+    const server = parseMcpToolId(id)?.server
     if (server === undefined || serverLabel === undefined) continue
     const known = servers.get(server) ?? { name: serverLabel, toolIds: [] }
     known.toolIds.push(id)

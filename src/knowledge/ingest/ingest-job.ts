@@ -48,43 +48,43 @@ export class IngestJob {
     const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
     if (!input) throw documentGone()
     const work = { claim, context, body: input.row.body }
-    await this.enter(work, { status: 'chunking' })
-    const { chunkerId, chunks } = await this.cut(work)
+    await this.setStage(work, { status: 'chunking' })
+    const { chunkerId, chunks } = await this.chunk(work)
     const total = chunks.length
-    await this.enter(work, { status: 'embedding', chunkTotal: total }, { total })
+    await this.setStage(work, { status: 'embedding', chunkTotal: total }, { total })
     await retryOnSpaceChange(async () => {
-      const title = titleOfPayload((await this.document(claim)).row.metadata)
+      const title = titleOfPayload((await this.requireDocument(claim)).row.metadata)
       const passages = chunks.map(text => ({ title, text }))
       const embedded = await this.embed(work, passages)
       if (!embedded) return undefined
-      await this.enter(work, { status: 'writing' })
+      await this.setStage(work, { status: 'writing' })
       return this.write(work, { chunkerId, chunks, ...embedded }, title)
     })
-    this.parts.ingested(context)
+    this.parts.onIngested(context)
   }
 
-  private async cut({ context, body }: IngestWork): Promise<{ chunkerId: string; chunks: string[] }> {
+  private async chunk({ context, body }: IngestWork): Promise<{ chunkerId: string; chunks: string[] }> {
     const { bases, chunking } = this.parts
-    const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
+    const service = await bases.boundService(chunking, context.base, context.base.chunkingServiceId)
     const { text, chunker: override } = body
     return this.parts.index.run('prepare', { text, title: null, service, override, fittedIn: undefined })
   }
 
   /** @throws document_not_found */
-  private async document(claim: JobClaim): Promise<Stored<DocumentRow>> {
+  private async requireDocument(claim: JobClaim): Promise<Stored<DocumentRow>> {
     const document = await documentOfJob(this.parts.rows, claim.job)
     if (!document) throw documentGone()
     return document
   }
 
   /** Sets the current stage of the document. */
-  private async enter(
+  private async setStage(
     { claim }: IngestWork,
     stage: IngestStage,
     change: { total?: number } = {},
   ): Promise<void> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row, version } = await this.document(claim)
+      const { row, version } = await this.requireDocument(claim)
       const after = { ...row, ...stage, updatedAt: timestamp(this.parts.clock) }
       const outcome = await claim.advance(change, [
         { op: 'replace', table: tables.documents, row: after, version },
@@ -99,10 +99,10 @@ export class IngestJob {
     work: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
-    return work.context.fitted ? this.embedHere(work, passages) : this.embedAway(work, passages)
+    return work.context.fitted ? this.embedLocally(work, passages) : this.embedAtProvider(work, passages)
   }
 
-  private async embedHere(
+  private async embedLocally(
     { claim, context }: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
@@ -121,7 +121,7 @@ export class IngestJob {
   }
 
   /** Requests a batch from the provider only if no earlier attempt has stored it. */
-  private async embedAway(
+  private async embedAtProvider(
     { claim, context }: IngestWork,
     passages: readonly EmbeddedPassage[],
   ): Promise<EmbeddedVectors | undefined> {
@@ -155,9 +155,9 @@ export class IngestJob {
   ): Promise<true | undefined> {
     const { claim, context } = work
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const before = await this.document(claim)
+      const before = await this.requireDocument(claim)
       if (context.fitted && titleOfPayload(before.row.metadata) !== title) return undefined
-      const { replaced, nameKey } = await this.place(work, before)
+      const { replaced, nameKey } = await this.findReplaced(work, before)
       const now = timestamp(this.parts.clock)
       const row: DocumentRow = {
         ...before.row,
@@ -190,7 +190,7 @@ export class IngestJob {
   /**
    * Returns the documents that this one replaces, and its name key: null if a later document has the name.
    */
-  private async place({ context, body }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
+  private async findReplaced({ context, body }: IngestWork, { row, ordinal }: Stored<DocumentRow>) {
     const namesakes = await namesakesOf(this.parts.rows, context, row.sourceFilename)
     const replaced = namesakes
       .filter(other => other.ordinal < ordinal)

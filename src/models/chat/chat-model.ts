@@ -3,7 +3,7 @@ import { WbError } from '../../contract/errors.ts'
 import type { LlmService } from '../../contract/services.ts'
 import { chatProviderProblem } from './chat-provider.ts'
 import type { ChatClient, SamplingSettings } from './completion.ts'
-import { seenModelOf } from './model-request.ts'
+import { knownModelFacts } from './model-request.ts'
 import { type ChatParts, openChat } from './open-chat.ts'
 import { toSamplingSettings } from './sampling.ts'
 
@@ -34,7 +34,7 @@ type ChatModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: 
 export function openServiceModel(service: LlmService, parts: ChatModelParts): ChatModel {
   const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
     service
-  const seen = seenModelOf(service, parts)
+  const seen = knownModelFacts(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model: modelName,
@@ -74,7 +74,7 @@ export function openConfiguredModel(parts: ChatModelParts): ChatModel {
     credentialRef: null,
     requestTimeoutMs,
   }
-  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = seenModelOf(service, parts)
+  const { contextTokens, supportsTools, supportsImages, wantsReasoning } = knownModelFacts(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model,

@@ -37,7 +37,7 @@ export function buildChatRequest(
   const sentTools = toolChoice === 'auto' || traits.definesTools ? tools : []
   const functions = sentTools.map(({ name, description, parameters }) => ({
     type: 'function',
-    function: { name: names.spelled(name), description, parameters },
+    function: { name: names.encode(name), description, parameters },
   }))
   return {
     names,
@@ -112,7 +112,7 @@ function toWireCall({ name, arguments: written }: ToolCall, names: ToolNames, ex
   const sentArguments = isObject(parseJson(written)) ? written : '{}'
   return {
     type: 'function',
-    function: { name: names.spelled(name), arguments: sentArguments },
+    function: { name: names.encode(name), arguments: sentArguments },
     ...(extra === undefined ? {} : { extra_content: extra }),
   }
 }

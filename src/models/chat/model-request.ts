@@ -44,7 +44,7 @@ export class ModelRequest {
    *
    * @param usual  fields that every request to the model has
    */
-  next(usual: object) {
+  nextRequest(usual: object) {
     const { client, messages, settings } = this.#of
     const { body, names, tools } = buildChatRequest(messages, settings, this.#traits)
     this.#body = { ...usual, ...body }
@@ -60,7 +60,7 @@ export class ModelRequest {
   }
 
   /** Returns true if a failure shows which request format the model accepts. */
-  learns(error: unknown): boolean {
+  learnFrom(error: unknown): boolean {
     if (!(error instanceof ProviderFailure)) return false
     const { parts } = this.#of
     const { kind, providerStatus } = error.facts
@@ -79,7 +79,7 @@ export class ModelRequest {
   /**
    * Returns the error to throw for a failure. It has its own code if the model does not exist or cannot chat.
    */
-  verdictOn(error: unknown): unknown {
+  toServiceError(error: unknown): unknown {
     const { service, settings, calls } = this.#of
     if (settings.signal.aborted) return settings.signal.reason
     if (!(error instanceof ProviderFailure)) return error
@@ -108,7 +108,7 @@ export class ModelRequest {
   }
 
   /** Records that the model answers. */
-  answered(completion: Completion): Completion {
+  recordAnswer(completion: Completion): Completion {
     const { parts, service, calls } = this.#of
     parts.learned.failures.delete(this.#key)
     parts.learned.details.request({ ...service, endpoint: calls.endpoint })
@@ -130,7 +130,7 @@ function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService
 }
 
 /** Properties of a model that are known from earlier requests; null if unknown. */
-interface SeenModel {
+interface KnownModelFacts {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
   readonly contextTokens: number | null
@@ -140,10 +140,10 @@ interface SeenModel {
 }
 
 /** Returns the properties of a service's model that are known from earlier requests. */
-export function seenModelOf(
+export function knownModelFacts(
   service: ModelService,
   parts: Pick<EndpointSettings, 'environment' | 'isReleased'> & { readonly learned: LearnedModels },
-): SeenModel {
+): KnownModelFacts {
   const { provider } = service
   const unknown = {
     supportsTools: null,

@@ -78,13 +78,13 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
     async complete(messages, settings) {
       const request = await open(messages, settings)
       for (;;) {
-        const { client, body, draft } = request.next(bodyFor(service, provider, parts.chat))
+        const { client, body, draft } = request.nextRequest(bodyFor(service, provider, parts.chat))
         try {
           draft.add(await client.post(chatPath, body, settings.signal))
           draft.end()
-          return request.answered(draft.completion())
+          return request.recordAnswer(draft.completion())
         } catch (error) {
-          if (!request.learns(error)) throw request.verdictOn(error)
+          if (!request.learnFrom(error)) throw request.toServiceError(error)
         }
       }
     },
@@ -92,7 +92,7 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
       const request = await open(messages, settings)
       const { signal } = settings
       for (;;) {
-        const { client, body, draft } = request.next(bodyFor(service, provider, parts.chat))
+        const { client, body, draft } = request.nextRequest(bodyFor(service, provider, parts.chat))
         const streamed = { ...body, stream: true, ...request.streamOptions }
         try {
           yield* streamAnswerParts(
@@ -100,9 +100,9 @@ export function openChat(service: ModelService, parts: ChatParts): ChatClient {
             draft,
           )
           signal.throwIfAborted()
-          return request.answered(draft.completion())
+          return request.recordAnswer(draft.completion())
         } catch (error) {
-          if (draft.hasBegun || !request.learns(error)) throw request.verdictOn(error)
+          if (draft.hasBegun || !request.learnFrom(error)) throw request.toServiceError(error)
         }
       }
     },

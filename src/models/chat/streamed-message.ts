@@ -41,7 +41,7 @@ export class StreamedMessage {
   constructor(private readonly of: StreamedMessageParts) {
     const { names, tools } = of
     this.#tools = new Map(tools.map(tool => [tool.name, tool]))
-    this.#calls = new ToolCallDrafts(name => names.knows(name))
+    this.#calls = new ToolCallDrafts(name => names.hasEncoded(name))
     this.#splitter = new AnswerText(tools.length > 0 ? call => this.#takeCall(call) : undefined)
   }
 
@@ -97,7 +97,7 @@ export class StreamedMessage {
   completion(): Completion {
     if (brokenReasons.has(this.#reason ?? ''))
       throw new ProviderFailure('broke off in the middle of its answer')
-    const drafted = this.#called()
+    const drafted = this.#finishedCalls()
     const toolCalls = drafted.map(({ extra: _, ...call }) => call)
     const finishReason = this.#finishReason(toolCalls)
     const reasoningTokens = tokenCountOf(
@@ -137,7 +137,7 @@ export class StreamedMessage {
 
   #takeCall(block: string): boolean {
     const { names } = this.of
-    const calls = parseTextToolCalls(block, name => this.#tools.get(names.named(name))?.parameters)
+    const calls = parseTextToolCalls(block, name => this.#tools.get(names.decode(name))?.parameters)
     if (!calls) return false
     if (this.#textCalls.length + calls.length > callsMax) throw tooManyCalls()
     this.#textCalls.push(...calls)
@@ -148,11 +148,11 @@ export class StreamedMessage {
    * Returns the tool calls of the answer. Calls in the text are used only if there are no others, because
    * some servers send both.
    */
-  #called(): DraftedCall[] {
+  #finishedCalls(): DraftedCall[] {
     const drafted = this.#calls.all()
     const written = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
     return (drafted.length > 0 ? drafted : written).map(call => {
-      const name = this.of.names.named(call.name)
+      const name = this.of.names.decode(call.name)
       return {
         ...call,
         name,

@@ -35,7 +35,7 @@ export class ToolNames {
   }
 
   /** Returns the replacement of a name: 1 to 64 characters of `[a-zA-Z0-9_-]`, unique in the request. */
-  spelled(name: string): string {
+  encode(name: string): string {
     const spelling = this.#spellings.get(name)
     if (spelling === undefined) throw new Error(`"${name}" is no name of this request`)
     return spelling
@@ -45,12 +45,12 @@ export class ToolNames {
    * Returns the original name for a replacement. Unknown names are returned unchanged, because models invent
    * names.
    */
-  named(spelling: string): string {
+  decode(spelling: string): string {
     return this.#names.get(spelling) ?? spelling
   }
 
   /** Returns true if a name in the request has this replacement. */
-  knows(spelling: string): boolean {
+  hasEncoded(spelling: string): boolean {
     return this.#names.has(spelling)
   }
 

@@ -64,7 +64,7 @@ export class McpProcess {
   #keepAlive = () => {}
   #ending: Promise<void> | undefined
   /** Fires with an `McpFailure` when the program can no longer be used. */
-  readonly #over = new AbortController()
+  readonly #unusable = new AbortController()
   /** Settles when the program has ended. */
   readonly gone: Promise<void>
   readonly #client: Client
@@ -79,7 +79,7 @@ export class McpProcess {
     // Mode `auto` starts a second process to detect the protocol version. All servers support the legacy
     // version.
     this.#client = createMcpClient(sdk, 'legacy')
-    this.#client.onclose = () => this.#over.abort(programFailure('unreachable', 'The server ended.'))
+    this.#client.onclose = () => this.#unusable.abort(programFailure('unreachable', 'The server ended.'))
     transport.onmessage = message => this.#count(message)
     this.gone = new Promise(resolve => {
       transport.onclose = resolve
@@ -135,19 +135,19 @@ export class McpProcess {
         until,
       )
       this.#client.onerror = () => queueMicrotask(() => this.#checkOpen())
-      this.#rest()
+      this.#becomeIdle()
     } catch (error) {
       this.#break(programFailure('unreachable', 'The server cannot be started.', error))
       // Without the error itself: for a command that is not found, it contains all arguments.
       const reason = presentableMessage(this.hide(error instanceof Error ? error.message : ''))
       log.warn({ server: this.server.id, reason }, 'a tool server did not start')
-      throw this.#over.signal.reason
+      throw this.#unusable.signal.reason
     }
   }
 
   /** True if new calls are accepted. */
   get isUsable(): boolean {
-    return !this.#isRetired && !this.#over.signal.aborted
+    return !this.#isRetired && !this.#unusable.signal.aborted
   }
 
   /**
@@ -159,19 +159,19 @@ export class McpProcess {
   async use<T>(signal: AbortSignal, ask: ProgramRequest<T>): Promise<T> {
     this.#begin()
     try {
-      return await unlessAborted(ask(this.#client, signal, this.sdk), this.#over.signal)
+      return await unlessAborted(ask(this.#client, signal, this.sdk), this.#unusable.signal)
     } catch (error) {
-      if (this.#over.signal.aborted) throw this.#over.signal.reason
+      if (this.#unusable.signal.aborted) throw this.#unusable.signal.reason
       if (signal.aborted) throw mcpTimeout(error)
       throw programFailure('protocol_error', 'The server does not answer as an MCP server does.', error)
     } finally {
       this.#calls--
-      if (this.#calls === 0) this.#rest()
+      if (this.#calls === 0) this.#becomeIdle()
     }
   }
 
   /** Removes the secrets of the program from a text. */
-  shown(text: string): string {
+  hideSecrets(text: string): string {
     return this.hide(text)
   }
 
@@ -187,13 +187,13 @@ export class McpProcess {
    * @returns a promise that resolves when the program has ended, or after the time limit
    */
   end(): Promise<void> {
-    this.#over.abort(programFailure('unreachable', 'The server was ended.'))
+    this.#unusable.abort(programFailure('unreachable', 'The server was ended.'))
     this.#keepAlive()
-    this.#ending ??= this.#ended()
+    this.#ending ??= this.#onEnded()
     return this.#ending
   }
 
-  async #ended(): Promise<void> {
+  async #onEnded(): Promise<void> {
     await this.#client.close()
     await this.transport.close()
     await withTimeout(this.parts.clock, endTimeoutMs, () => this.gone).catch(() => {})
@@ -210,7 +210,7 @@ export class McpProcess {
     this.#turns++
   }
 
-  #rest(): void {
+  #becomeIdle(): void {
     if (this.#isRetired) this.end()
     else this.#keepAlive = this.parts.clock.after(idleMs, () => this.retire())
   }
@@ -235,7 +235,7 @@ export class McpProcess {
   }
 
   #break(failure: McpFailure): void {
-    this.#over.abort(failure)
+    this.#unusable.abort(failure)
     this.end()
   }
 }

@@ -41,7 +41,7 @@ export class McpProcesses {
     const { text, isError } = await sendToProgram(process, signal, (...session) =>
       callToolOf(call, ...session),
     )
-    return { text: process.shown(text), isError }
+    return { text: process.hideSecrets(text), isError }
   }
 
   /** Ends all processes, and waits for their end. */

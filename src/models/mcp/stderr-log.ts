@@ -13,13 +13,13 @@ export class StderrLog {
   #since: number
 
   /**
-   * @param hide  removes the program's secrets from a text
-   * @param tell  receives each line
+   * @param redact  removes the program's secrets from a text
+   * @param logLine  receives each line
    */
   constructor(
     private readonly clock: Clock,
-    private readonly hide: (text: string) => string,
-    private readonly tell: (line: string) => void,
+    private readonly redact: (text: string) => string,
+    private readonly logLine: (line: string) => void,
   ) {
     this.#since = clock.now()
   }
@@ -44,8 +44,8 @@ export class StderrLog {
     }
     this.#linesInMinute++
     if (this.#linesInMinute <= linesPerMinuteMax)
-      this.tell(presentableMessage(this.hide(line.slice(0, lineCharsMax))))
+      this.logLine(presentableMessage(this.redact(line.slice(0, lineCharsMax))))
     else if (this.#linesInMinute === linesPerMinuteMax + 1)
-      this.tell('(more lines are left out for a minute)')
+      this.logLine('(more lines are left out for a minute)')
   }
 }

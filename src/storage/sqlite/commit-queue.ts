@@ -66,14 +66,14 @@ export class CommitQueue {
    */
   async #inTransaction(group: readonly WaitingUnit[]): Promise<(() => void)[]> {
     try {
-      return await this.#attempt(group)
+      return await this.#commitInTransaction(group)
     } catch (error) {
       if (!isDiskFull(error) || !this.#connection.cutLog()) throw error
-      return this.#attempt(group)
+      return this.#commitInTransaction(group)
     }
   }
 
-  async #attempt(group: readonly WaitingUnit[]): Promise<(() => void)[]> {
+  async #commitInTransaction(group: readonly WaitingUnit[]): Promise<(() => void)[]> {
     try {
       await this.#connection.begin()
       return this.#commit(group)

@@ -16,7 +16,7 @@ import { ownerOfRecord } from './record-reader.ts'
  * Minimum number of logged deletions, which segments in memory need to catch up. The maximum is twice as
  * many.
  */
-const GONE_KEPT = 10_000
+const DELETIONS_LOGGED_MIN = 10_000
 
 type ContentOperation<K extends ContentWrite['op']> = Extract<ContentWrite, { op: K }>
 
@@ -117,7 +117,7 @@ export class ContentChanges {
       }
       this.#insert(collection, record, later)
     }
-    this.#moved(collection, { added: records.length, removed: old })
+    this.#recordChange(collection, { added: records.length, removed: old })
     return undefined
   }
 
@@ -163,7 +163,7 @@ export class ContentChanges {
         const statement = this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`)
         for (const record of removed) statement.run(record)
       })
-    this.#moved(collection, { added: 0, removed })
+    this.#recordChange(collection, { added: 0, removed })
   }
 
   #deleteRecord(
@@ -224,7 +224,10 @@ export class ContentChanges {
   }
 
   /** Records a change of the collection. */
-  #moved(collection: CollectionRow, { added, removed }: { added: number; removed: readonly number[] }): void {
+  #recordChange(
+    collection: CollectionRow,
+    { added, removed }: { added: number; removed: readonly number[] },
+  ): void {
     const unfitted = removed.filter(record => record > collection.fittedThrough).length
     this.#connection
       .prepare(
@@ -232,17 +235,19 @@ export class ContentChanges {
           WHERE id = ?`,
       )
       .run(added - removed.length, added - unfitted, removed.length, collection.id)
-    if (collection.gone + removed.length > 2 * GONE_KEPT) this.#forgetGone(collection.id)
+    if (collection.gone + removed.length > 2 * DELETIONS_LOGGED_MIN) this.#trimDeletionLog(collection.id)
   }
 
-  #forgetGone(collection: number): void {
+  #trimDeletionLog(collection: number): void {
     const { seq } = this.#connection
       .prepare<{ seq: number }>(
         'SELECT seq FROM record_gone WHERE collection = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
       )
-      .get(collection, GONE_KEPT)!
+      .get(collection, DELETIONS_LOGGED_MIN)!
     this.#connection.prepare('DELETE FROM record_gone WHERE collection = ? AND seq <= ?').run(collection, seq)
-    this.#connection.prepare('UPDATE collection SET gone = ? WHERE id = ?').run(GONE_KEPT, collection)
+    this.#connection
+      .prepare('UPDATE collection SET gone = ? WHERE id = ?')
+      .run(DELETIONS_LOGGED_MIN, collection)
   }
 }
 

@@ -8,7 +8,7 @@ import { findLogDamage, type LogDamage, logFiles, realPath } from './log-damage.
 import { hadStore, hadTables, type StoreTraces, storeIdOf } from './store-marker.ts'
 
 /** Number of times that this process has each store open, by file. */
-const openHere = new Map<string, number>()
+const openStores = new Map<string, number>()
 
 /**
  * Records that this process has a store open. Other code must not open the store's files from now on, because
@@ -18,16 +18,16 @@ const openHere = new Map<string, number>()
  */
 export function registerOpenStore(path: string): () => void {
   const file = realPath(resolve(path))
-  openHere.set(file, (openHere.get(file) ?? 0) + 1)
+  openStores.set(file, (openStores.get(file) ?? 0) + 1)
   return () => {
-    const others = openHere.get(file)! - 1
-    if (others === 0) openHere.delete(file)
-    else openHere.set(file, others)
+    const others = openStores.get(file)! - 1
+    if (others === 0) openStores.delete(file)
+    else openStores.set(file, others)
   }
 }
 
 export function isOpenInProcess(path: string): boolean {
-  return openHere.has(realPath(resolve(path)))
+  return openStores.has(realPath(resolve(path)))
 }
 
 /**

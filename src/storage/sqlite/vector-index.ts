@@ -91,7 +91,8 @@ export class VectorIndex {
     let resident = this.#residents.get(name)
     this.#residents.delete(name)
     this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
-    if (resident && resident.version !== collection.version) resident = this.#caughtUp(collection, resident)
+    if (resident && resident.version !== collection.version)
+      resident = this.#applyLaterChanges(collection, resident)
     resident ??= this.#load(collection)
     this.#residents.set(name, resident)
     this.#evict()
@@ -110,7 +111,7 @@ export class VectorIndex {
   }
 
   /** Returns the resident with later changes applied; undefined if the log of deletions is too short. */
-  #caughtUp(collection: CollectionRow, resident: ResidentVectors): ResidentVectors | undefined {
+  #applyLaterChanges(collection: CollectionRow, resident: ResidentVectors): ResidentVectors | undefined {
     const gone = this.#connection
       .prepare<{ seq: number; record: number }>(
         'SELECT seq, record FROM record_gone WHERE collection = ? AND seq > ? ORDER BY seq',

@@ -66,7 +66,7 @@ async function conversationOf(turns: number) {
     return compactions
   }
   const done = async (compactions: Compactions) => {
-    await compactions.settled()
+    await compactions.whenIdle()
     return (await read()).summary
   }
   return { store, conversation, rows, read, compact, done }
@@ -171,7 +171,7 @@ test('a runtime that closes stops the model, and lists the questions of turns th
 test('a summary gives way to the next question', async () => {
   const { compact, done, conversation } = await conversationOf(4)
   const compactions = await compact(hangs, 7_600)
-  compactions.giveWay(conversation)
+  compactions.interrupt(conversation)
   expect(await done(compactions)).toBeUndefined()
 })
 
@@ -179,7 +179,7 @@ test('a conversation of another workspace with the same id neither stops a summa
   const { store, conversation, compact, done } = await conversationOf(8)
   const other = { ...conversation, workspaceId: crypto.randomUUID() }
   const compactions = await compact(async (_, { signal }) => {
-    compactions.giveWay(other)
+    compactions.interrupt(other)
     signal.throwIfAborted()
     return completion
   })
@@ -195,7 +195,7 @@ test('a conversation of another workspace with the same id neither stops a summa
   const both = new Compactions({ rows, clock: systemClock, log })
   const model = { contextTokens: 6_000, maxTokens: 1_000 } as AnsweringModel
   for (const place of [other, conversation]) both.begin({ ...place, model, hasTools: true })
-  await both.settled()
+  await both.whenIdle()
   expect(readIn).toEqual(new Set([other.workspaceId, conversation.workspaceId]))
 })
 
@@ -214,7 +214,7 @@ test('a workspace has at most four summaries written at once, and all have at mo
     }
   expect(pending).toHaveLength(16)
   for (const settle of pending) settle()
-  await compactions.settled()
+  await compactions.whenIdle()
 })
 
 test('a summary is bounded, and so is what the model is sent for it', async () => {

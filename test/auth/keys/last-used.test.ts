@@ -32,13 +32,13 @@ const at = (seconds: number) =>
 describe('S2.3-07: when a key was last used', () => {
   test('the first use is written at once, others once a minute, and only while there are any', async () => {
     const { lastUsed, row, clock, seen, written, counts } = await stage()
-    lastUsed.note(row)
+    lastUsed.record(row)
     expect(counts.atomic).toBe(0)
     await written(1)
     expect(await seen()).toBe(at(0))
     for (let second = 1; second < 60; second++) {
       clock.advance(1_000)
-      lastUsed.note(row)
+      lastUsed.record(row)
     }
     expect([counts.atomic, await seen()]).toEqual([1, at(0)])
     clock.advance(1_000)
@@ -47,17 +47,17 @@ describe('S2.3-07: when a key was last used', () => {
     clock.advance(3_600_000)
     clock.advance(3_600_000)
     expect(counts.atomic).toBe(2)
-    lastUsed.note(row)
+    lastUsed.record(row)
     await written(3)
     expect(await seen()).toBe(at(60 + 7_200))
   })
 
   test('what is not written yet is written at the end', async () => {
     const { lastUsed, row, clock, seen, counts, written } = await stage()
-    lastUsed.note(row)
+    lastUsed.record(row)
     await written(1)
     clock.advance(10_000)
-    lastUsed.note(row)
+    lastUsed.record(row)
     await lastUsed.close()
     expect([counts.atomic, await seen()]).toEqual([2, at(10)])
     clock.advance(3_600_000)
@@ -69,7 +69,7 @@ describe('S2.3-07: when a key was last used', () => {
   test('a key that is gone stays gone', async () => {
     const { lastUsed, row, plain, complaints } = await stage()
     await plain.atomic([{ op: 'delete', table: tables.apiKeys, key: [workspaceId, row.keyId] }])
-    lastUsed.note(row)
+    lastUsed.record(row)
     await lastUsed.close()
     expect(await plain.get(tables.apiKeys, [workspaceId, row.keyId])).toBeUndefined()
     expect(complaints).toEqual([])
@@ -87,7 +87,7 @@ describe('S2.3-07: when a key was last used', () => {
       },
     }))
     interfere = () => plain.atomic([{ op: 'replace', table: tables.apiKeys, row: { ...row, revokedAt } }])
-    lastUsed.note(row)
+    lastUsed.record(row)
     await lastUsed.close()
     expect((await rowOf(plain, row)).revokedAt).toBe(revokedAt)
     expect(await seen()).toBe(at(0))
@@ -96,11 +96,11 @@ describe('S2.3-07: when a key was last used', () => {
   test('a later use, which another process wrote, stands', async () => {
     const { lastUsed, row, plain, seen } = await stage()
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: { ...row, lastUsedAt: at(5) } }])
-    lastUsed.note(row)
+    lastUsed.record(row)
     await lastUsed.close()
     expect(await seen()).toBe(at(5))
     await plain.atomic([{ op: 'replace', table: tables.apiKeys, row: { ...row, lastUsedAt: at(-5) } }])
-    lastUsed.note(row)
+    lastUsed.record(row)
     await lastUsed.close()
     expect(await seen()).toBe(at(0))
   })
@@ -110,9 +110,9 @@ describe('S2.3-07: when a key was last used', () => {
       ...rows,
       get: () => Promise.reject(new Error('the disk is gone')),
     }))
-    lastUsed.note(row)
+    lastUsed.record(row)
     clock.advance(60_000)
-    lastUsed.note(row)
+    lastUsed.record(row)
     await lastUsed.close()
     expect(await seen()).toBeNull()
     expect(complaints).toMatchObject([{ keyId: row.keyId }, { keyId: row.keyId }])
@@ -120,16 +120,16 @@ describe('S2.3-07: when a key was last used', () => {
 
   test('of very many keys the one that rests longest is written early, and rests again after its next use', async () => {
     const { lastUsed, row, clock, seen } = await stage()
-    lastUsed.note(row)
+    lastUsed.record(row)
     clock.advance(1_000)
-    lastUsed.note(row)
-    for (let n = 0; n < 10_000; n++) lastUsed.note({ workspaceId, keyId: `none ${n}` })
+    lastUsed.record(row)
+    for (let n = 0; n < 10_000; n++) lastUsed.record({ workspaceId, keyId: `none ${n}` })
     await until(async () => (await seen()) === at(1))
     clock.advance(29_000)
-    lastUsed.note(row)
+    lastUsed.record(row)
     await until(async () => (await seen()) === at(30))
     clock.advance(31_000)
-    lastUsed.note(row)
+    lastUsed.record(row)
     clock.advance(28_000)
     await settled()
     expect(await seen()).toBe(at(30))

@@ -4,27 +4,27 @@ import { ToolNames } from '../../../src/models/chat/tool-names.ts'
 
 test('a name that providers take stays as it is; what others hold is kept as far as they take it', () => {
   const names = new ToolNames(['search_kb', 'mcp:files:read', 'x'.repeat(80), ''])
-  expect(names.spelled('search_kb')).toBe('search_kb')
-  expect(names.spelled('mcp:files:read')).toMatch(/^mcp_files_read_[0-9a-f]{8}$/)
-  expect(names.spelled('x'.repeat(80))).toMatch(/^x{55}_[0-9a-f]{8}$/)
-  expect(names.spelled('')).toMatch(/^_[0-9a-f]{8}$/)
-  expect(names.named('made:up')).toBe('made:up')
+  expect(names.encode('search_kb')).toBe('search_kb')
+  expect(names.encode('mcp:files:read')).toMatch(/^mcp_files_read_[0-9a-f]{8}$/)
+  expect(names.encode('x'.repeat(80))).toMatch(/^x{55}_[0-9a-f]{8}$/)
+  expect(names.encode('')).toMatch(/^_[0-9a-f]{8}$/)
+  expect(names.decode('made:up')).toBe('made:up')
 })
 
 test('a name is spelled the same in every request, but where another has that name', () => {
-  const spelled = new ToolNames(['a:b']).spelled('a:b')
-  expect(new ToolNames(['c', 'a:b', 'd:e']).spelled('a:b')).toBe(spelled)
+  const spelled = new ToolNames(['a:b']).encode('a:b')
+  expect(new ToolNames(['c', 'a:b', 'd:e']).encode('a:b')).toBe(spelled)
   const crossed = new ToolNames(['a:b', spelled])
-  expect(crossed.spelled(spelled)).toBe(spelled)
-  expect(crossed.spelled('a:b')).not.toBe(spelled)
-  expect(crossed.named(crossed.spelled('a:b'))).toBe('a:b')
+  expect(crossed.encode(spelled)).toBe(spelled)
+  expect(crossed.encode('a:b')).not.toBe(spelled)
+  expect(crossed.decode(crossed.encode('a:b'))).toBe('a:b')
 })
 
 test('a name is replaced by its alias, unless another name needs the same spelling', () => {
   const names = ['mcp:1:search', 'mcp:2:search', 'mcp:3:search', 'mcp:4:kb', 'mcp:5:long', 'search_kb']
   const aliases = ['issues_search', 'wiki_find', 'wiki_find', 'search_kb', 'x'.repeat(65)]
   const spelled = new ToolNames(names, new Map(aliases.map((alias, at) => [names[at]!, alias])))
-  expect(names.map(name => spelled.spelled(name))).toEqual([
+  expect(names.map(name => spelled.encode(name))).toEqual([
     'issues_search',
     expect.stringMatching(/^wiki_find_[0-9a-f]{8}$/),
     expect.stringMatching(/^wiki_find_[0-9a-f]{8}$/),
@@ -40,10 +40,10 @@ test('any names have spellings that providers take, each its own, and come back'
     fc.property(fc.array(name, { maxLength: 8 }), fc.array(name, { maxLength: 8 }), (given, aliases) => {
       const names = new ToolNames(given, new Map(given.map((one, at) => [one, aliases[at] ?? ''])))
       const distinct = [...new Set(given)]
-      const spellings = distinct.map(one => names.spelled(one))
+      const spellings = distinct.map(one => names.encode(one))
       for (const spelling of spellings) expect(spelling).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
       expect(new Set(spellings).size).toBe(distinct.length)
-      expect(spellings.map(spelling => names.named(spelling))).toEqual(distinct)
+      expect(spellings.map(spelling => names.decode(spelling))).toEqual(distinct)
     }),
     { numRuns: 100 },
   )
