@@ -44,7 +44,7 @@ export default class ConversationsList extends WbCommand {
         agent: { of: row => agentNames.get(row.agentId) ?? row.agentId },
         ...(sort === 'activity'
           ? { active: { of: row => row.lastActivityAt, as: 'time' } }
-          : { begun: { of: row => row.createdAt, as: 'time' } }),
+          : { started: { of: row => row.createdAt, as: 'time' } }),
       },
       empty: [
         `no conversations${search === undefined ? '' : ` with ${search}`} in workspace ${name}`,

@@ -22,7 +22,7 @@ export default class McpServersReview extends WbCommand {
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const asked = this.client.call(mcpServers.tools, { params })
-    const found = await this.waitFor(`asking ${label}`, asked)
+    const found = await this.waitFor(`connecting to ${label}`, asked)
     if (found.error) throw serverError(label, found.error)
     const accept = await this.#accepted(toolsAwaitingReview(found), flags.yes)
     const stands =

@@ -17,7 +17,7 @@ export default class McpServersTest extends WbCommand {
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
     const trying = this.client.call(mcpServers.testConnection, { params })
-    const found = await this.waitFor(`asking ${label}`, trying)
+    const found = await this.waitFor(`connecting to ${label}`, trying)
     if (this.output.json) {
       this.output.value(found)
       if (!found.ok) this.exitCode = exit.failed

@@ -35,7 +35,7 @@ const fields: Readonly<Record<string, readonly [field: string, types: readonly S
 
 /** Flags for the fields of services. */
 export const fieldFlags = {
-  description: Flags.string({ summary: 'purpose' }),
+  description: Flags.string({ summary: 'what the service is for' }),
   status: Flags.string({
     options: ['active', 'deprecated', 'experimental'],
     summary: 'lifecycle status',

@@ -62,7 +62,7 @@ export function conversationFields(
     agent,
     'knowledge bases': named(conversation.knowledgeBaseIds, bases) || "the agent's",
     ...(attachments.length > 0 && { attachments: attachments.map(({ filename }) => filename).join(', ') }),
-    begun: { time: conversation.createdAt },
+    started: { time: conversation.createdAt },
   }
 }
 

@@ -111,7 +111,7 @@ function weighed(
   delayMs?: number,
 ): PlaygroundStep {
   if (state.settings.mode !== 'hybrid')
-    return [{ ...state, notice: 'the weight is for mode hybrid; h changes the mode' }, []]
+    return [{ ...state, notice: 'the weight applies to hybrid mode only; h changes the mode' }, []]
   return changed(state, { lexicalWeight }, delayMs)
 }
 
