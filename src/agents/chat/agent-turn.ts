@@ -336,7 +336,10 @@ export class AgentTurn {
       yield { event: isFailure ? 'error' : 'done', data: toMessage(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
-      const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
+      const metadata = this.#metadata({
+        finishReason: 'error',
+        error: `the answer could not be stored: ${error.message}`,
+      })
       yield { event: 'error', data: toMessage(transcript.answerRow(content, { ...spoken, metadata })) }
     }
   }
@@ -362,7 +365,7 @@ export class AgentTurn {
     this.#parts.report(error)
     if (error instanceof ProviderFailure)
       return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
-    return 'The runtime failed; its log says why.'
+    return 'The runtime failed. Find the reason in its log.'
   }
 
   #metadata(ending: Pick<TurnEnding, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {

@@ -82,7 +82,7 @@ export class Approvals {
     const isOfThis = waiting?.conversation.conversationId === conversationId
     if (!isOfThis || waiting.sender !== approverName(caller.auth))
       throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
-        hint: 'It was already decided, it expired after 120 seconds, or another caller has to decide it.',
+        hint: 'It was already decided, it expired after 120 seconds, or it belongs to another caller.',
       })
     const kept = this.#store(waiting, decision, caller)
     waiting.answer(

@@ -51,9 +51,7 @@ export function createSend(
     } catch (error) {
       const refusal = endpointRefusalIn(error)
       if (refusal)
-        tell(
-          new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal),
-        )
+        tell(new ProviderFailure(`cannot be called: ${refusal.message}`, { hint: refusal.hint }, {}, refusal))
       throw error
     }
   }
