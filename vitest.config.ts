@@ -3,10 +3,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const report = process.env.VITEST_JSON
 
-/** Types every command of the pages and of the help, which takes minutes. */
+/** Tests that run every command of the docs and of the help, which takes minutes. */
 const docs = 'test/docs/**/*.test.ts'
 
-/** Files of long tests and short text, which would else be alone at the end. */
+/** Slow tests in small files. Vitest starts large files first, so these would run alone at the end. */
 const longest =
   /test\/(?:storage\/drivers|processes\/mcp-serve|access\/mutation|processes\/revocation)\.test\.ts$/
 
@@ -28,26 +28,26 @@ export default defineConfig({
     ],
     globalSetup: 'test/structure/built.ts',
     pool: 'forks',
-    // Files share their modules: loading those again for each file takes a fifth of the time.
+    // Test files share their modules: loading the modules for each file takes a fifth of the time.
     isolate: false,
     restoreMocks: true,
     unstubEnvs: true,
     sequence: { sequencer: LongestFirst },
-    // Two more than the cores of a small machine: half of a worker's time is waiting for what it has started.
+    // Two more than the cores of a small machine, because workers wait for processes half of the time.
     maxWorkers: 4,
-    // A test that starts processes shares two cores with the others.
+    // Tests that start processes share two cores with the other tests.
     testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     expect: { poll: { timeout: 10_000 } },
     env: { NO_COLOR: '1' },
-    // `.ci/run` names a file for the results, beside what a person reads.
+    // `.ci/run` also writes the results to a file.
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     coverage: {
       provider: 'v8',
       include: ['src/**/*.{ts,tsx}', 'commands/**/*.ts'],
       reporter: ['text-summary', 'html'],
-      // Who a caller is and what it may do has no way that no test went.
+      // Tests must cover every branch of authentication and authorization.
       thresholds: Object.fromEntries(
         [
           'src/auth/**',

@@ -14,7 +14,7 @@ export default class Ask extends ChatCommand {
     question: Args.string({ ignoreStdin: true, description: 'question to ask [read from stdin]' }),
   }
   static override flags = {
-    agent: Flags.string({ char: 'a', summary: 'agent, by name or ID [the only one, or Maven]' }),
+    agent: Flags.string({ char: 'a', summary: 'agent, by name or ID [Maven, or the only one]' }),
     image: Flags.string({
       multiple: true,
       multipleNonGreedy: true,

@@ -10,7 +10,7 @@ export default class Chat extends ChatCommand {
     'echo "how do refunds work" | wb chat',
   ]
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: 'name or ID [the only one, or Maven]' }),
+    agent: Args.string({ ignoreStdin: true, description: 'agent, by name or ID [Maven, or the only one]' }),
     question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }
   static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }

@@ -19,7 +19,7 @@ export default class Playground extends WbCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or ID [the only one, or one you choose]',
+      description: 'knowledge base, by name or ID [the only one; otherwise, you choose]',
     }),
     question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }

@@ -4,14 +4,14 @@ import { ChatCommand, chatFlags, screenReaderFlag } from '../../src/cli/chat/cha
 export default class AgentsChat extends ChatCommand {
   static override summary = 'chat with an agent about your documents'
   static override description =
-    'In a terminal it is a conversation; /help says what it can do. Elsewhere the question comes from QUESTION or from stdin, and the answer goes to stdout.'
+    'In a terminal, starts a conversation; type /help to list its commands. Without a terminal, answers QUESTION or the question on stdin, and prints the answer to stdout.'
   static override examples = [
     'wb agents chat maven',
     'echo "how do refunds work" | wb agents chat maven',
     'wb agents chat maven "how do refunds work" --json',
   ]
   static override args = {
-    agent: Args.string({ ignoreStdin: true, description: 'name or ID [the only one, or Maven]' }),
+    agent: Args.string({ ignoreStdin: true, description: 'agent, by name or ID [Maven, or the only one]' }),
     question: Args.string({ ignoreStdin: true, description: 'question to ask at the start' }),
   }
   static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }

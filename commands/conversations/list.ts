@@ -44,7 +44,7 @@ export default class ConversationsList extends WbCommand {
         agent: { value: row => agentNames.get(row.agentId) ?? row.agentId },
         ...(sort === 'activity'
           ? { active: { value: row => row.lastActivityAt, format: 'time' } }
-          : { begun: { value: row => row.createdAt, format: 'time' } }),
+          : { started: { value: row => row.createdAt, format: 'time' } }),
       },
       empty: [
         `no conversations${search === undefined ? '' : ` with ${search}`} in workspace ${name}`,

@@ -5,7 +5,7 @@ import { findJob } from '../../src/cli/find/job.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
 export default class JobsCancel extends WbCommand {
-  static override summary = 'cancel a job and its document'
+  static override summary = 'cancel a job and mark its document as failed'
   static override description =
     'The job and its document are marked as failed. Jobs that have ended are not changed.'
   static override examples = [

@@ -21,7 +21,7 @@ export default class KbCreate extends WbCommand {
     }),
     chunking: Flags.string({ summary: "ID of a chunking service [the workspace's first]", helpValue: 'ID' }),
     attach: Flags.boolean({ summary: 'use the existing collection of that name' }),
-    lexical: Flags.boolean({ allowNo: true, summary: 'search words as well as vectors' }),
+    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, for hybrid search' }),
   }
 
   async run() {

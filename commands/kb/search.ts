@@ -16,7 +16,7 @@ export default class KbSearch extends SearchCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or ID [the only one, or one you choose]',
+      description: 'knowledge base, by name or ID [the only one; in a terminal, you choose]',
     }),
     question: Args.string({ ignoreStdin: true, description: 'question, in words or a sentence' }),
   }

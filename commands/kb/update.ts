@@ -16,7 +16,7 @@ export default class KbUpdate extends WbCommand {
     description: Flags.string({ summary: 'description of the content' }),
     status: Flags.option({ options: states, summary: 'lifecycle status' })(),
     language: Flags.string({ summary: 'language of its documents' }),
-    lexical: Flags.boolean({ allowNo: true, summary: 'search words as well as vectors' }),
+    lexical: Flags.boolean({ allowNo: true, summary: 'also index words, for hybrid search' }),
   }
 
   async run() {

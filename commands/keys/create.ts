@@ -34,7 +34,7 @@ export default class KeysCreate extends WbCommand {
     })(),
     expires: Flags.string({ summary: 'expiration: 90d, 2030-01-31 [never]', helpValue: 'WHEN' }),
     principal: Flags.string({
-      summary: 'principal that the key acts as with row-level access',
+      summary: 'ID of the principal that the key acts as',
       helpValue: 'ID',
     }),
     ...tokenFlags,

@@ -16,7 +16,7 @@ export default class ServicesCreate extends WbCommand {
   static override summary = 'create a service from fields or a preset'
   static override examples = [
     'wb services create --preset recursive-char-500',
-    'wb services create near --preset ollama-nomic-embed-text',
+    'wb services create nomic --preset ollama-nomic-embed-text',
     'wb services create gateway --type llm --provider openai --model gpt-4o --credential env:TEAM_KEY',
   ]
   static override args = {

@@ -7,7 +7,7 @@ import { collect } from '../../src/client/client.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
 
 export default class ServicesDisallow extends WbCommand {
-  static override summary = 'undo wb services allow'
+  static override summary = 'stop allowing a secret to be sent to a host'
   static override examples = [
     'wb services disallow env:VLLM_KEY --as-operator',
     'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',

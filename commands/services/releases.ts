@@ -3,7 +3,7 @@ import { limitFlag } from '../../src/cli/command/flags.ts'
 import { secretReleases } from '../../src/contract/releases.ts'
 
 export default class ServicesReleases extends WbCommand {
-  static override summary = 'list the secrets that wb services allow released'
+  static override summary = 'list the secrets released with wb services allow'
   static override examples = [
     'wb services releases --as-operator',
     'wb services releases --as-operator --json',

@@ -13,7 +13,7 @@ export default class WorkspacesTest extends WbCommand {
     const { args } = await this.parse(WorkspacesTest)
     const { workspaceId, name } = await this.workspace(args.name)
     const testing = this.client.call(workspaces.testConnection, { params: { workspaceId } })
-    const { ok, kind, details } = await this.waitFor(`asking ${name}`, testing)
+    const { ok, kind, details } = await this.waitFor(`testing ${name}`, testing)
     if (this.output.json) {
       this.output.value({ ok, kind, details })
       if (!ok) this.exitCode = exit.failed

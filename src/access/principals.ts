@@ -130,7 +130,7 @@ export class Principals {
    * Returns a principal for evaluating policies. A principal without an entry in the workspace has no
    * attributes.
    *
-   * @see docs/access.md#what-policies-say
+   * @see docs/access.md#write-a-policy
    */
   async actingPrincipal(place: PrincipalKey): Promise<ActingPrincipal> {
     const known = await this.#find(place)
@@ -160,8 +160,8 @@ function checkRole(subject: Subject | null, role: Role): void {
   if (requiredScope)
     throw new WbError(
       'forbidden',
-      `role: '${role}' holds the scope '${requiredScope}', which the caller lacks`,
-      { hint: 'Set a role that holds no more than you do.', requiredScope },
+      `role: '${role}' has the scope '${requiredScope}', which you do not have`,
+      { hint: 'Set a role with no more scopes than you have.', requiredScope },
     )
 }
 
@@ -176,8 +176,8 @@ function checkRoleRemoval(subject: Subject | null, { principalId, role }: Princi
   if (!ungrantableScopeOfRole(subject, 'admin')) return
   throw new WbError(
     'forbidden',
-    `without this entry '${principalId}' has the role of its token, which may be more than '${role}'; ` +
-      "that needs the scope 'manage'",
+    `if '${principalId}' is deleted, the role of its token applies, which can be higher than '${role}'; ` +
+      "you need the scope 'manage'",
     { hint: 'Set its role to viewer instead, or ask an admin to delete it.', requiredScope: 'manage' },
   )
 }

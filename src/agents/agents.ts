@@ -130,7 +130,13 @@ export class Agents {
       if (outcome.ok) return agent
       if (outcome.reason === 'absent') throw agentNotFound(agentId)
     }
-    throw new WbError('conflict', `conversations with agent '${agentId}' keep being begun`)
+    throw new WbError(
+      'conflict',
+      `new conversations with agent '${agentId}' kept arriving; it was not deleted`,
+      {
+        hint: 'Retry the delete.',
+      },
+    )
   }
 
   private async insert(agent: Agent): Promise<Agent> {

@@ -144,6 +144,6 @@ function checkAttachmentLimits({ count, textChars }: NonNullable<ConversationRow
   if (textChars > attachedTextChars)
     throw new WbError(
       'attachment_limit_exceeded',
-      `file: with it, the attachments of the conversation have more than ${attachedTextChars} characters of text`,
+      `file: with this file, the attachments of the conversation would have more than ${attachedTextChars} characters of text`,
     )
 }

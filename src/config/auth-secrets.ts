@@ -23,12 +23,12 @@ const sessionBytesMin = 32
 /** Checks the length in Unicode characters, and that a header can contain the token. */
 const bootstrapFault: SecretCheck = secret => {
   if ([...secret].length < bootstrapCharsMin) return `must have at least ${bootstrapCharsMin} characters`
-  return /[\s,\p{Cc}]/u.test(secret) ? 'must hold no white space and no comma' : undefined
+  return /[\s,\p{Cc}]/u.test(secret) ? 'must not contain white space or commas' : undefined
 }
 const sessionFault: SecretCheck = secret =>
   Buffer.byteLength(secret) < sessionBytesMin ? `must have at least ${sessionBytesMin} bytes` : undefined
 
-const creationHint = 'Make one with: openssl rand -hex 32'
+const creationHint = 'Create one with: openssl rand -hex 32'
 
 /**
  * Returns the secrets that the auth mode uses. Those of an unused identity provider are not read.

@@ -27,7 +27,7 @@ export function checkAcrossKeys(config: Config): ConfigKeyProblem[] {
  * (`driver_unavailable`).
  */
 export function missingDriverProblems({ controlPlane: { driver } }: Config): ConfigKeyProblem[] {
-  const message = 'is not built yet; a server starts in rescue mode with it, and commands fail'
+  const message = 'is not implemented; with it, a server starts in rescue mode, and commands fail'
   return problemIf(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
 }
 
@@ -66,7 +66,7 @@ function authProblems(config: Config): ConfigKeyProblem[] {
     ...problemIf(
       auth.mode === 'disabled' && auth.bootstrapTokenRef !== null,
       'auth.bootstrapTokenRef',
-      'has no use while auth.mode is disabled; set auth.mode, or take it out',
+      'has no effect while auth.mode is disabled; set auth.mode, or remove it',
     ),
     ...problemIf(
       usesOidc(auth) && auth.oidc === null,
@@ -76,12 +76,12 @@ function authProblems(config: Config): ConfigKeyProblem[] {
     ...problemIf(
       hasCookiePrefix(cookie) && !isHttps(runtime.publicOrigin),
       'auth.oidc.client.sessionCookieName',
-      'has a prefix that browsers take over https only; set runtime.publicOrigin to an https URL, or take it out',
+      'has a prefix that browsers accept over https only; set runtime.publicOrigin to an https URL, or remove the prefix',
     ),
     ...problemIf(
       refused,
       'auth.acknowledgeOpenAccess',
-      'is false and callers without a credential pass; set auth.mode and anonymousPolicy: reject, or acknowledge it with true',
+      'is false, but callers without a credential are accepted; set auth.mode and anonymousPolicy: reject, or set this key to true',
     ),
   ]
 }
@@ -96,7 +96,7 @@ function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): ConfigK
     ...problemIf(
       inMemory && controlPlane.jobsResume.enabled,
       'controlPlane.jobsResume.enabled',
-      'has no use with driver memory, whose jobs end with the process',
+      'has no effect with driver memory, because its jobs end with the process',
     ),
     ...problemIf(
       seedWorkspaces.length > 0 && !inMemory,
@@ -152,17 +152,17 @@ function accessWarnings(config: Config): ConfigKeyProblem[] {
     ...problemIf(
       auth.mode === 'disabled' && auth.anonymousPolicy === 'reject',
       'auth.anonymousPolicy',
-      'is reject, which closes nothing while auth.mode is disabled: any text passes as a token; set auth.mode',
+      'is reject, which protects nothing while auth.mode is disabled, because any token is accepted; set auth.mode',
     ),
     ...problemIf(
       allowsAnonymous(config) && !isLoopback(runtime.host) && auth.acknowledgeOpenAccess !== true,
       'runtime.host',
-      'lets other machines in, and callers without a credential pass: no server starts without --allow-open-access',
+      'accepts other machines, and callers without a credential are accepted, so a server starts only with --allow-open-access',
     ),
     ...problemIf(
       auth.mode !== 'disabled' && auth.anonymousPolicy === 'allow',
       'auth.anonymousPolicy',
-      'is allow: callers without a credential pass every gate, whatever auth.mode says; set it to reject',
+      'is allow: callers without a credential pass every check, whatever auth.mode is; set it to reject',
     ),
     ...problemIf(
       runtime.trustProxyHeaders === true && !isLoopback(runtime.host),

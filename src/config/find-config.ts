@@ -66,7 +66,7 @@ function isFile(path: string): boolean {
     if (cause instanceof Error && 'code' in cause && cause.code === 'ENOTDIR') return false
     throw new WbError(
       'validation_error',
-      `${path}: cannot be looked at`,
+      `${path}: cannot be read`,
       { hint: 'Check its permissions.' },
       { cause },
     )

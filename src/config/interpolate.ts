@@ -16,7 +16,7 @@ interface Interpolated {
  * Expands `${NAME}` and `${NAME:-default}` in text values at any depth. An empty variable counts as set.
  * Values of variables are not expanded again.
  *
- * @see docs/configuration.md#what-the-file-may-hold
+ * @see docs/configuration.md#format-of-the-file
  */
 export function interpolate(tree: unknown, environment: ConfigEnvironment): Interpolated {
   const sourceTexts = new Map<string, string>()

@@ -91,7 +91,7 @@ function configError(path: string | null, problems: ConfigKeyProblem[]): WbError
   const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : ''
   const place = [path, key].filter(Boolean).join(': ')
   return new WbError('validation_error', `${place}: ${message}${more}`, {
-    hint: 'Correct the configuration; `wb config validate` lists all that is wrong with it.',
+    hint: 'Correct the configuration; `wb config validate` lists all errors.',
     problems,
   })
 }

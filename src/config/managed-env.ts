@@ -48,7 +48,7 @@ export function readManagedEnv(dataDir: string): Map<string, string> {
   const { variables, badLine } = parseManagedEnv(readFileSync(path, 'utf8'))
   if (badLine !== undefined)
     throw new WbError('validation_error', `${path}: line ${badLine} is not NAME="value"`, {
-      hint: 'Correct the line, or take it out.',
+      hint: 'Correct the line, or remove it.',
     })
   return variables
 }
@@ -65,14 +65,21 @@ export function readManagedEnv(dataDir: string): Map<string, string> {
 export function writeManagedEnv(dataDir: string, values: ReadonlyMap<string, string>): void {
   const path = managedEnvPath(dataDir)
   const stored = existsSync(path) ? readFileSync(path) : Buffer.alloc(0)
-  if (!isUtf8(stored)) throw unwritable('the managed file is not UTF-8', 'Save it as UTF-8.')
+  if (!isUtf8(stored))
+    throw unwritable('the file .env of the data directory is not UTF-8', 'Save it as UTF-8.')
   const before = stored.toString('utf8')
   const { badLine } = parseManagedEnv(before)
   if (badLine !== undefined)
-    throw unwritable(`line ${badLine} of the managed file is not NAME="value"`, 'Correct the line by hand.')
+    throw unwritable(
+      `line ${badLine} of the file .env of the data directory is not NAME="value"`,
+      'Correct the line by hand.',
+    )
   const after = withAssignments(before, values)
   if (Buffer.byteLength(after) > sizeBytesMax)
-    throw unwritable('the managed file would become larger than 64 KB', 'Take out of it what is not needed.')
+    throw unwritable(
+      'the file .env of the data directory would become larger than 64 KB',
+      'Remove the variables that you do not need.',
+    )
   if (values.size > 0) writePrivateFile(path, after)
 }
 

@@ -33,7 +33,7 @@ const release = z
       .string()
       .regex(
         /^(?:env:[A-Za-z_]|file:\/|astra-cli:[^:])/,
-        'must begin like a secret reference: env:NAME or file:/path',
+        'must be the beginning of a secret reference: env:NAME or file:/path',
       )
       .optional(),
     hosts: z.array(nonEmptyText).min(1).optional(),

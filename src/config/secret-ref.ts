@@ -29,7 +29,7 @@ export function normalizeRef(ref: string): string | undefined {
  */
 export function resolveSecret(ref: string, environment: ConfigEnvironment): string {
   const normal = normalizeRef(ref)
-  if (normal === undefined) throw unresolvedSecret(ref, 'is not a file that may hold a secret')
+  if (normal === undefined) throw unresolvedSecret(ref, 'is not a file that can contain a secret')
   if (normal.startsWith('env:')) return readVariable(ref, environment)
   if (normal.startsWith('file:')) return readSecretPath(ref, normal.slice('file:'.length))
   throw unresolvedSecret(ref, 'has a prefix that this runtime does not resolve')
@@ -64,8 +64,8 @@ function readSecretFile(ref: string, path: string): string {
   let file: number | undefined
   try {
     const real = realpathSync(path)
-    if (forbiddenFolder.test(real)) throw unresolvedSecret(ref, 'is not a file that may hold a secret')
-    if (!statSync(real).isFile()) throw unresolvedSecret(ref, 'is not a file that may hold a secret')
+    if (forbiddenFolder.test(real)) throw unresolvedSecret(ref, 'is not a file that can contain a secret')
+    if (!statSync(real).isFile()) throw unresolvedSecret(ref, 'is not a file that can contain a secret')
     file = openSync(real, 'r')
     if (fstatSync(file).size > secretBytesMax) throw unresolvedSecret(ref, 'is larger than 64 KB')
     return readFileSync(file, 'utf8')

@@ -81,7 +81,7 @@ const ownFiles = [
 function dataDirectoryValues(path: string): RiskyValues | undefined {
   const stats = linkStats(path.replace(/[/\\]$/, ''))
   if (!stats) return undefined
-  if (!stats.isDirectory()) throw untrustedFolderError(path, 'is no folder')
+  if (!stats.isDirectory()) throw untrustedFolderError(path, 'is not a folder')
   if (!isOwnedAndUnshared(stats))
     throw untrustedFolderError(path, 'belongs to another user, or other users can write to it')
   for (const name of ownFiles) requireOwnFile(path, name)
@@ -105,7 +105,7 @@ function requireOwnFile(folder: string, name: string): void {
   if (!isOwnedAndUnshared(stats) || (stats.mode & 0o077) !== 0)
     throw untrustedFolderError(
       path,
-      `is not as wb writes it, for its owner alone; where it is yours, "chmod 600 .workbase/${name}" in that folder lets it count, else "rm .workbase/${name}" removes it`,
+      `belongs to another user, or other users can open it; if it is yours, run "chmod 600 .workbase/${name}" in that folder, otherwise "rm .workbase/${name}"`,
     )
 }
 
@@ -142,11 +142,11 @@ function profileValues(path: string): RiskyValues | undefined {
 export function readProjectFile(path: string): ProjectFile {
   if (!plainFileStats(path)) return {}
   const tree = readYaml(path, projectSizeMax) ?? {}
-  if (typeof tree !== 'object' || Array.isArray(tree)) throw invalidProjectFile(path, 'holds no keys')
+  if (typeof tree !== 'object' || Array.isArray(tree)) throw invalidProjectFile(path, 'contains no keys')
   const values: ProjectFile = {}
   for (const [key, value] of Object.entries(tree)) {
     const known = projectKeys.find(name => name === key)
-    if (!known) throw invalidProjectFile(path, `${key} is no key of this file`)
+    if (!known) throw invalidProjectFile(path, `${key} is not a key of this file`)
     if (!isName(value)) throw invalidProjectFile(path, `${key} must be a name`)
     values[known] = value
   }
@@ -163,7 +163,7 @@ function isName(value: unknown): value is string {
 
 function invalidProjectFile(path: string, reason: string): WbError {
   return new WbError('validation_error', `${path}: ${reason}`, {
-    hint: `It may hold ${projectKeys.join(', ')}; an address belongs to a profile: wb profiles add NAME --url URL`,
+    hint: `It can contain ${projectKeys.join(', ')}. To set an address, use a profile: wb profiles add NAME --url URL`,
   })
 }
 
@@ -181,13 +181,13 @@ function linkStats(path: string): Stats | undefined {
   try {
     return lstatSync(path, { throwIfNoEntry: false })
   } catch (cause) {
-    throw new WbError('validation_error', `${path}: cannot be looked at`, {}, { cause })
+    throw new WbError('validation_error', `${path}: cannot be read`, {}, { cause })
   }
 }
 
 function untrustedFolderError(path: string, reason: string): WbError {
   return new WbError('validation_error', `${path}: ${reason}`, {
-    hint: 'A file of a folder counts only where it is one itself; --config and --data-dir name others.',
+    hint: 'Only regular files that belong to you are used. To use another file, name it with --config or --data-dir.',
   })
 }
 

@@ -39,7 +39,7 @@ export function isWebUrl(text: string): boolean {
 /** URL whose responses cannot be changed in transit: https, or http that crosses no network. */
 export const safeUrl = webUrl.refine(
   text => !isWebUrl(text) || !isUnencryptedRemote(new URL(text)),
-  'must be an https URL, as http is believed on this machine only',
+  'must be an https URL; http is accepted on this machine only',
 )
 
 /**
@@ -49,7 +49,7 @@ export const safeUrl = webUrl.refine(
  */
 export const issuerUrl = safeUrl.refine(
   text => !isWebUrl(text) || !/[?#]/.test(text),
-  'must be a URL without query and fragment, as the provider names itself',
+  'must be a URL without query and fragment, exactly as the provider writes it',
 )
 
 /** Secret reference that the runtime itself resolves at startup. */
@@ -99,7 +99,7 @@ export const cookieName = z
   .max(cookieNameCharsMax, `must have at most ${cookieNameCharsMax} characters`)
   .refine(
     name => hasCookiePrefix(name) || !cookiePrefixes.some(prefix => hasNamePrefix(name, prefix)),
-    `must write a prefix as it is: ${cookiePrefixes.join(' or ')}`,
+    `must spell the prefix exactly: ${cookiePrefixes.join(' or ')}`,
   )
 
 /** Returns true if browsers accept a cookie of this name over https only. */

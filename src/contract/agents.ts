@@ -40,7 +40,7 @@ export const Agent = z
     rerankEnabled: z.boolean(),
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),
-    toolRules: ToolRules.optional().meta({ description: 'left out, all tools of the agent are allowed' }),
+    toolRules: ToolRules.optional().meta({ description: 'if left out, all tools of the agent are allowed' }),
     ...optionalSampling,
     createdAt: isoTimestamp,
     updatedAt: isoTimestamp,

@@ -26,7 +26,7 @@ export const AttachmentText = z.object({
   text: z.string(),
   chunkEnds: z.array(z.int().positive()).meta({
     description:
-      'where the chunks end in the text, in UTF-16 code units; chunk 0 begins at 0, and each other one where the one before it ends',
+      'position in the text at which each chunk ends, in UTF-16 code units; the first chunk begins at 0, and each other chunk at the end of the previous one',
   }),
 })
 export type AttachmentText = z.output<typeof AttachmentText>
@@ -85,7 +85,7 @@ export const attachments = {
     path: `${ofConversation}/:attachmentId`,
     summary: 'Remove an attachment from a conversation',
     description:
-      'Removes the file and its text. Answers that cite it stay. The access rule is that of deleting the conversation.',
+      'Removes the file and its text. Answers that cite it stay. You need the same rights as to delete the conversation.',
     access: ownRecords('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors: [...errors, 'attachment_not_found', 'conflict'],

@@ -15,7 +15,7 @@ const MessageSend = z.object({
   }),
   approvals: z.boolean().default(false).meta({
     description:
-      'true if the sender answers `tool-approval` events; otherwise tools that must ask are denied',
+      'true if the sender answers `tool-approval` events; otherwise, calls that need an approval are denied',
   }),
   detached: z
     .boolean()
@@ -187,7 +187,7 @@ export const chat = {
     path: `${ofConversation}/approvals/:approvalId`,
     summary: 'Approve or deny a tool call',
     description:
-      'Only the sender of the message is asked. Who says nothing within 120 seconds has said never.',
+      'Only the sender of the message can decide. Without a decision within 120 seconds, the call is denied.',
     access: member('read:chat'),
     body: { ...json, mode: 'strict', schema: z.strictObject(Approval.shape) },
     replies: { 200: Approval.extend({ approvalId: z.uuid() }) },

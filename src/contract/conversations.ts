@@ -67,12 +67,12 @@ export type ConversationPatch = z.output<typeof ConversationPatch>
 const conversationQuery = pageQuery.extend({
   q: z.string().trim().min(1).max(limits.conversationSearchChars).optional().meta({
     description:
-      'words that the title, the questions and the answers must contain together, in any case and order; a page can have fewer items than `limit`, even none, and still be followed by others',
+      'words that must all occur in the title, questions or answers, in any case and order; a page can have fewer items than `limit`, or none, although more pages follow',
   }),
   sort: z
     .enum(['created', 'activity'])
     .default('created')
-    .meta({ description: '`created`: the newest first; `activity`: the last used first' }),
+    .meta({ description: '`created`: newest first; `activity`: last used first' }),
 })
 export type ConversationQuery = z.output<typeof conversationQuery>
 
@@ -101,7 +101,7 @@ export const conversations = {
   create: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations',
-    summary: 'Begin a conversation with an agent',
+    summary: 'Start a conversation with an agent',
     access: member('read:chat'),
     body: { ...json, mode: 'lenient', schema: ConversationCreate },
     replies: { 201: Conversation },

@@ -84,7 +84,7 @@ export const Ingest = z.object({
     .string()
     .nullable()
     .optional()
-    .meta({ description: 'accepted; always computed by the server' }),
+    .meta({ description: 'ignored; the server always computes it' }),
   metadata: metadata.default({}),
   chunker: chunker.optional(),
   overwriteOnNameConflict: z.boolean().default(false),
@@ -122,7 +122,7 @@ const IngestForm = z.object({
     .string()
     .default('')
     .transform(text => text === 'true')
-    .meta({ description: 'only the text `true` means true' }),
+    .meta({ description: '`true`; any other text means false' }),
 })
 export type IngestForm = z.output<typeof IngestForm>
 
@@ -134,7 +134,7 @@ const asyncQuery = z.object({
   async: z
     .enum(['true', 'false'])
     .optional()
-    .meta({ description: '`true` accepts the text and leaves the rest to a job' }),
+    .meta({ description: 'with `true`, a job ingests the text, and the response does not wait for it' }),
 })
 
 export const documents = {
@@ -254,7 +254,9 @@ export const documents = {
       'Extracts the text of a file and ingests it. Send the file with its name in the part `file`; `metadata`, `chunker` and `visibleTo` hold JSON.',
     access: needs('write:ingest'),
     query: z.object({
-      async: z.string().optional().meta({ description: 'any value but `true` is synchronous' }),
+      async: z.string().optional().meta({
+        description: 'with `true`, a job ingests the file; with any other value, the request waits',
+      }),
     }),
     body: {
       kind: 'multipart',

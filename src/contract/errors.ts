@@ -75,7 +75,7 @@ export const errorRegistry = {
     status: 503,
     hint: 'Retry in a moment. If it fails again, test the connection of the workspace.',
   },
-  conflict: { status: 409, hint: 'Read the resource again, then repeat the change or choose another ID.' },
+  conflict: { status: 409, hint: 'Read the resource again, then repeat the change, or choose another ID.' },
   control_plane_dns_unresolvable: {
     status: 503,
     hint: 'Check the host name of the control plane in the configuration.',

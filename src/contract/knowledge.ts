@@ -120,12 +120,12 @@ const searchFields = {
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({
     description:
-      'share of the lexical score; 0.5 unless given, more while the built-in embedder is a placeholder',
+      'weight of the lexical score, from 0 to 1; by default 0.5, or 0.8 while the built-in embedder is not fitted',
   }),
   rerank: z
     .boolean()
     .optional()
-    .meta({ description: 'rank the hits again by fusion with their lexical ranks' }),
+    .meta({ description: 'rank the hits a second time, with their lexical ranks' }),
   knowledgeFilterId: z.uuid().optional().meta({ description: 'saved filter that must match as well' }),
 }
 

@@ -85,7 +85,7 @@ const McpTest = z.object({
   toolCount: z.int(),
   tools: z
     .array(z.string())
-    .meta({ description: 'names of its tools, sorted; `allowedTools` is not applied' }),
+    .meta({ description: 'names of all its tools, sorted, whether `allowedTools` contains them or not' }),
   latencyMs: z.int(),
   error: z.object({ code: z.enum(mcpFailureCodes), message: z.string() }).nullable(),
 })
@@ -98,10 +98,10 @@ const McpServerTool = z
     name: z.string(),
     description: z.string(),
     inputSchema: z.record(z.string(), z.unknown()).meta({ description: 'empty for a tool that is gone' }),
-    hash: z.string().meta({ description: 'of name, description and schema' }),
+    hash: z.string().meta({ description: 'hash of name, description and schema' }),
     state: z.enum(toolStates).meta({
       description:
-        'agents are given accepted tools only; `changed` is not what was accepted, `gone` is not offered any more',
+        'agents get accepted tools only; `changed`: differs from what was accepted; `gone`: the server no longer offers it',
     }),
     acceptedDescription: z.string().nullable(),
     allowed: z.boolean().meta({ description: 'true if `allowedTools` of the server lets agents call it' }),

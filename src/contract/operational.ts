@@ -130,7 +130,7 @@ const reason = z.enum([
 /**
  * Routes for the status of the runtime.
  *
- * @see docs/operating.md#how-it-is-doing, docs/security.md#rule-17
+ * @see docs/operating.md#monitor-a-server, docs/security.md#rule-17
  */
 export const operation = {
   metrics: route({
@@ -170,7 +170,7 @@ export const operation = {
   vendorCli: route({
     method: 'GET',
     path: '/astra-cli',
-    summary: 'Show whether a vendor command line was found (never)',
+    summary: 'Detect a vendor command line (not supported)',
     access: openToAll,
     replies: { 200: z.object({ detected: z.literal(false), reason }) },
     errors: [],
@@ -178,7 +178,7 @@ export const operation = {
   vendorProfiles: route({
     method: 'GET',
     path: '/astra-cli/profiles',
-    summary: 'List profiles of a vendor command line (none)',
+    summary: 'List profiles of a vendor command line (not supported)',
     access: openToAll,
     replies: { 200: z.object({ available: z.literal(false), reason }) },
     errors: [],

@@ -12,7 +12,7 @@ export const sampling = {
   }),
   reasoningEffort: z
     .string()
-    .regex(/^[a-z]{1,20}$/, 'must be a word of the provider, such as low, medium or high')
+    .regex(/^[a-z]{1,20}$/, 'must be a value that the provider accepts, such as low, medium or high')
     .nullable()
     .meta({ description: 'how long a reasoning model may think; null uses the default of the provider' }),
   stop: z

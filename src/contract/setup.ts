@@ -21,7 +21,7 @@ const managedValue = z
   .max(limits.managedValueChars, `must be at most ${limits.managedValueChars} characters long`)
   .refine(
     text => !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text),
-    'must hold no line break and no control character',
+    'must not contain line breaks or control characters',
   )
 
 const managedFile = {

@@ -137,8 +137,8 @@ export function originOfUrl(text: string): string {
 function hostRefused(host: string | null): WbError {
   const name = hostNameOf(host ?? '')
   const shown = name || 'this host'
-  return new WbError('forbidden_origin', `requests to ${shown} are not answered here`, {
-    hint: `To serve this name, write runtime.allowedHosts: ["${name || 'NAME'}"] in the configuration.`,
+  return new WbError('forbidden_origin', `this runtime does not accept requests for ${shown}`, {
+    hint: `To accept this name, set runtime.allowedHosts: ["${name || 'NAME'}"] in the configuration.`,
   })
 }
 
@@ -146,12 +146,12 @@ function originRefused(arrival: OriginFacts): WbError {
   const known = originOfUrl(arrival.origin ?? arrival.referer ?? '')
   const isSilent = arrival.origin === null && arrival.fetchSite === null && arrival.referer === null
   const message = isSilent
-    ? 'a change came with a cookie, and without an Origin or Referer'
-    : 'a change was asked for by a page of another origin'
+    ? 'a request that changes something has a cookie, but no Origin or Referer'
+    : 'a page of another origin sent a request that changes something'
   return new WbError('forbidden_origin', message, {
     crossOrigin: refusalReason(arrival),
     hint: known
-      ? `To let that page in, write runtime.allowedOrigins: ["${known}"] in the configuration.`
+      ? `To accept requests of that page, set runtime.allowedOrigins: ["${known}"] in the configuration.`
       : 'Send the Origin of this runtime with the cookie, or a bearer token and no cookie.',
   })
 }

@@ -201,7 +201,7 @@ export class JobWorker {
     const ended = await failJob(
       this.#parts,
       stored,
-      `the runtime ended ${deathsMax} times at work on this text`,
+      `the runtime ended ${deathsMax} times while it processed this text`,
     )
     if (ended) this.#parts.jobEvents.emit(ended)
   }

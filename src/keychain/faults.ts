@@ -9,8 +9,9 @@ interface FaultText {
 const packageNames: Record<KeychainLibrary, string> = { keyring: '@napi-rs/keyring', keytar: 'keytar' }
 
 const installHints: Record<KeychainLibrary, string> = {
-  keyring: 'Install Workbase anew, with optional packages: they hold the part for this platform.',
-  keytar: 'Install Workbase anew, with optional packages; on Debian after: apt-get install libsecret-1-dev',
+  keyring: 'Install Workbase again with optional packages, which contain the part for this platform.',
+  keytar:
+    'Install Workbase again with optional packages. On Debian, first run: apt-get install libsecret-1-dev',
 }
 
 const unlockHints: Partial<Record<NodeJS.Platform, string>> = {
@@ -46,7 +47,7 @@ function faultText(library: KeychainLibrary, fault: KeychainFault): FaultText {
         hint: 'It may be asking for its password on the desktop: answer there, then run the command again.',
       }
     case 'unavailable':
-      return { message: 'This system has no keychain that can be used here.', hint: noKeychainText() }
+      return { message: 'No usable keychain was found on this system.', hint: noKeychainText() }
   }
 }
 

@@ -150,7 +150,7 @@ function asyncKeychain(keychain: Synchronous<Keychain>): Keychain {
 }
 
 function hintOfCode(code: string): string {
-  return code === 'ENOSPC' ? 'Make room on that disk.' : 'Let your user read and write there.'
+  return code === 'ENOSPC' ? 'Free some space on that disk.' : 'Give your user read and write access to it.'
 }
 
 function fileUnavailable(message: string, hint: string, cause?: unknown): KeychainUnavailable {

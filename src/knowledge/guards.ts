@@ -7,7 +7,7 @@ export function requireFieldDimension(field: string, found: number, dimension: n
   if (found !== dimension)
     throw new WbError(
       'dimension_mismatch',
-      `${field}: has ${found} numbers, the collection ${dimension} dimensions`,
+      `${field}: has ${found} numbers, but the collection has ${dimension} dimensions`,
     )
 }
 
@@ -24,7 +24,7 @@ export function refuseRawVector(
   if (fitted)
     throw new WbError(
       'vector_collection_not_allowed',
-      `${field}: the runtime makes the vectors of this knowledge base`,
+      `${field}: the runtime computes the vectors of this knowledge base`,
       {
         hint: 'Send text instead, or bind an embedding service of your own in a new knowledge base.',
       },
@@ -32,14 +32,14 @@ export function refuseRawVector(
   if (collection.dimension === 0)
     throw new WbError(
       'vector_collection_not_allowed',
-      `${field}: the collection '${collection.name}' keeps no vectors`,
+      `${field}: the collection '${collection.name}' has no vectors`,
     )
 }
 
 /** @throws vector_collection_required  the collection has no vectors */
 export function requireVectors({ name, dimension }: Collection): void {
   if (dimension === 0)
-    throw new WbError('vector_collection_required', `the collection '${name}' keeps no vectors`, {
+    throw new WbError('vector_collection_required', `the collection '${name}' has no vectors`, {
       hint: 'Search words alone with hybrid=true and lexicalWeight=1, or use a knowledge base with vectors.',
     })
 }
@@ -55,10 +55,10 @@ export function undefinedIfDeleted(error: unknown): undefined {
 
 /** Creates the error for a knowledge base whose collection is missing. */
 export function collectionGone({ name }: KnowledgeBase): WbError {
-  return new WbError('collection_unavailable', `the collection of '${name}' is gone`)
+  return new WbError('collection_unavailable', `the collection of '${name}' no longer exists`)
 }
 
 /** Creates the error for a write that a concurrent change prevented at each attempt. */
 export function concurrentChange(): WbError {
-  return new WbError('conflict', 'other writes kept coming first; nothing was written')
+  return new WbError('conflict', 'other requests kept changing the same data; nothing was written')
 }

@@ -72,7 +72,10 @@ export class KnowledgeBaseCreator {
    */
   async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     if (!body.vectorCollection)
-      throw new WbError('vector_collection_required', 'vectorCollection: name the collection to attach')
+      throw new WbError(
+        'vector_collection_required',
+        'vectorCollection: is required with attach=true; send the name of the collection to attach',
+      )
     if (body.name !== body.vectorCollection)
       throw new WbError('kb_name_must_match_collection', `name: must be '${body.vectorCollection}'`)
     const { workspace, store } = await this.open(workspaceId)
@@ -151,7 +154,7 @@ export class KnowledgeBaseCreator {
     if (outcome.reason === 'taken' && base.owned) return nameTaken(name)
     if (outcome.reason === 'exists' && outcome.at < insertWrites(base).length)
       return knowledgeBaseIdTaken(base.knowledgeBaseId)
-    return new WbError('collection_name_taken', `a knowledge base holds the collection '${name}'`)
+    return new WbError('collection_name_taken', `another knowledge base uses the collection '${name}'`)
   }
 }
 
@@ -186,18 +189,18 @@ export function vectorServiceOf({ fitted, vectorService }: Collection) {
 function requireMatchingService(collection: Collection, embedding: EmbeddingService): void {
   const { name, dimension, fitted } = collection
   if (dimension === 0)
-    throw new WbError('vector_collection_required', `vectorCollection: '${name}' keeps no vectors`)
+    throw new WbError('vector_collection_required', `vectorCollection: '${name}' has no vectors`)
   if (dimension !== embedding.embeddingDimension)
     throw new WbError(
       'dimension_mismatch',
-      `collection '${name}' has ${dimension} dimensions, the embedding service ${embedding.embeddingDimension}`,
+      `collection '${name}' has ${dimension} dimensions, but the embedding service has ${embedding.embeddingDimension}`,
     )
   const own = collection.vectorService
   const isOther = own && (own.provider !== embedding.provider || own.modelName !== embedding.modelName)
   if (isOther || fitted !== (embedding.provider === builtInProvider))
     throw new WbError(
       'vectorize_service_mismatch',
-      `embeddingServiceId: the vectors of collection '${name}' are of another embedder`,
+      `embeddingServiceId: the vectors of collection '${name}' were computed by another embedder`,
     )
 }
 
@@ -213,7 +216,7 @@ function requireFittable(store: ContentStore, { provider, embeddingDimension }: 
   if (embeddingDimension !== lsaDimension)
     throw new WbError(
       'dimension_mismatch',
-      `the built-in embedder has ${lsaDimension} dimensions, the embedding service ${embeddingDimension}`,
+      `the built-in embedder has ${lsaDimension} dimensions, but the embedding service has ${embeddingDimension}`,
     )
 }
 

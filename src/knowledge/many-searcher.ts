@@ -92,7 +92,7 @@ export class ManySearcher {
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(
         'validation_error',
-        'knowledgeFilterId: belongs to one knowledge base; name that one alone in knowledgeBaseIds',
+        'knowledgeFilterId: belongs to one knowledge base; send only the ID of that one in knowledgeBaseIds',
       )
     const { bases } = this.parts
     const opened = await Promise.all(ids.map(id => bases.context(workspaceId, id).catch(leftOut)))
@@ -125,7 +125,7 @@ export class ManySearcher {
     if (all.nextCursor !== null)
       throw new WbError(
         'validation_error',
-        `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; name those to search`,
+        `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; send the IDs of those to search`,
       )
     return all.items.map(base => base.knowledgeBaseId)
   }

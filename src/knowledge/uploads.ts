@@ -82,7 +82,7 @@ export class Uploads {
 
   private async textOf(upload: ReceivedForm<AttachmentForm>, signal: AbortSignal): Promise<ExtractedText> {
     const extracted = await this.extract(upload.text('parser'), upload.file, signal)
-    if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
+    if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file contains no text')
     return extracted
   }
 

@@ -21,7 +21,7 @@ export async function retryOnSpaceChange<T>(work: () => Promise<T | undefined>):
     const done = await work()
     if (done !== undefined) return done
   }
-  throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+  throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps changing')
 }
 
 export interface VectorSpaceParts {

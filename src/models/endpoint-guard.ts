@@ -22,7 +22,7 @@ type RefusalReason = Exclude<AddressRange, 'public'> | 'unsaid'
 const refusalTexts: Readonly<Record<RefusalReason, string>> = {
   forbidden: "resolves to a link-local address or a cloud's metadata service",
   private: 'resolves to a private address',
-  unsaid: 'has no address, or one that may not be dialled',
+  unsaid: 'has no address, or an address that the runtime may not call',
 }
 
 /**
@@ -37,9 +37,9 @@ export class EndpointRefused extends Error {
     super(`${host} ${refusalTexts[why]}`, { cause })
     const entry = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
     const toAdd = `add "${entry}" to runtime.allowedEndpoints in the configuration.`
-    if (why === 'forbidden') this.hint = 'Such addresses are never dialled; use another host.'
-    else if (why === 'private') this.hint = `If it is meant, ${toAdd}`
-    else this.hint = `Check the name; if it is one of your own network, ${toAdd}`
+    if (why === 'forbidden') this.hint = 'The runtime never calls such addresses; use another host.'
+    else if (why === 'private') this.hint = `To allow it, ${toAdd}`
+    else this.hint = `Check the name. If it is in your own network, ${toAdd}`
   }
 }
 

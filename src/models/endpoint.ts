@@ -118,7 +118,7 @@ export async function resolveCredential(
   const ref = service.credentialRef
   if (ref === null) {
     if (!needsKey(provider, endpoint)) return undefined
-    throw failed('credential', `names no credential, and ${endpoint.host} needs one`, {
+    throw failed('credential', `has no credential, and ${endpoint.host} requires one`, {
       hint: credentialHint(service.name, `env:${providers[provider].keyName}`),
     })
   }
@@ -156,12 +156,12 @@ export function resolveEndpointSecret(
 ): string {
   if (isUnencryptedRemote(endpoint))
     throw failed('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
-      hint: 'Give the service an https endpoint, or take its credential out.',
+      hint: 'Give the service an https endpoint, or remove its credential.',
     })
   const secret = resolveRef(ref, environment, failed)
   if (/^[\x21-\x7e]+$/.test(secret)) return secret
-  throw failed('credential', `uses ${ref}, which holds characters that no header carries`, {
-    hint: 'Store the key alone: one line, no spaces.',
+  throw failed('credential', `uses ${ref}, which contains characters that are not allowed in a header`, {
+    hint: 'Store only the key: one line without spaces.',
   })
 }
 
@@ -170,7 +170,7 @@ function resolveRef(ref: string, environment: ConfigEnvironment, failed: CreateF
     return resolveSecret(ref, environment)
   } catch (error) {
     if (!(error instanceof WbError)) throw error
-    throw failed('credential', `lacks its credential: ${error.message}`, { hint: error.hint }, error)
+    throw failed('credential', `cannot use its credential: ${error.message}`, { hint: error.hint }, error)
   }
 }
 
@@ -190,5 +190,5 @@ function credentialHint(service: string, ref: string): string {
 function releaseHint(ref: string, host: string): string {
   const isPlain = /^[\w:/.@+-]+$/.test(ref) && /^[\w.:[\]-]+$/.test(host)
   const line = isPlain ? `wb services allow ${ref} --host ${host}` : 'wb services allow REF --host HOST'
-  return `Who runs the runtime releases it with: ${line}`
+  return `The operator of the runtime can release it with: ${line}`
 }

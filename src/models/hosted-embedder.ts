@@ -142,7 +142,7 @@ function vectorOf(numbers: unknown, service: EmbeddingService): Float32Array {
   if (numbers.length !== service.embeddingDimension)
     throw new WbError(
       'embedding_dimension_mismatch',
-      `embedding service "${service.name}" declares ${service.embeddingDimension} dimensions, its model returned ${numbers.length}`,
+      `embedding service "${service.name}" declares ${service.embeddingDimension} dimensions, but its model returned ${numbers.length}`,
     )
   const vector = Float32Array.from(numbers, number => (typeof number === 'number' ? number : Number.NaN))
   if (!vector.every(Number.isFinite))

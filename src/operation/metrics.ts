@@ -35,7 +35,7 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
  * Metrics of this process. A server counts from its start. A process that does not report metrics, such as a
  * command, loads and counts nothing.
  *
- * @see docs/operating.md#how-it-is-doing
+ * @see docs/operating.md#monitor-a-server
  */
 export class Metrics {
   #meters: Meters | undefined

@@ -50,7 +50,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
       for (const [key, value] of Object.entries(body.values)) if (value) values.set(key, value)
       writeManagedEnv(dataDir, values)
       const written = [...values.keys()].sort()
-      log.info({ written }, 'the managed file was written')
+      log.info({ written }, 'the file .env of the data directory was written')
       return {
         status: 200,
         body: { ok: true, managedEnv: readManagedEnvState(dataDir), written, restartRequired: true },
@@ -64,7 +64,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
       parts.restart()
       return {
         status: 202,
-        body: { ok: true, note: 'requests in flight are finished, then the runtime is opened anew' },
+        body: { ok: true, note: 'the runtime restarts when the requests in progress are finished' },
       }
     },
   }

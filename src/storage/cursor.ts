@@ -38,7 +38,7 @@ export class Cursors {
     const parts = cursor.length <= limits.cursorChars ? parseCursor(cursor) : undefined
     const seal = parts?.pop()
     if (!parts || typeof seal !== 'string' || !equalsInConstantTime(seal, this.sign(list, parts)))
-      throw new WbError('invalid_cursor', 'cursor: not a cursor of this list')
+      throw new WbError('invalid_cursor', 'cursor: is not a cursor of this list')
     return parts
   }
 

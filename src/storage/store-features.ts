@@ -39,9 +39,13 @@ export function requireListing(store: ContentStore): RecordListing {
 /** @throws driver_unavailable  the store does not support vector spaces that the runtime fits */
 export function requireFittedSpaces(store: ContentStore): FittedSpaces {
   if (!store.fitted)
-    throw new WbError('driver_unavailable', `the ${store.name} store cannot keep the built-in embedder`, {
-      hint: 'Bind an embedding service of another provider.',
-    })
+    throw new WbError(
+      'driver_unavailable',
+      `the ${store.name} store does not support the built-in embedder`,
+      {
+        hint: 'Bind an embedding service of another provider.',
+      },
+    )
   return store.fitted
 }
 

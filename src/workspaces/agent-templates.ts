@@ -8,8 +8,8 @@ export const builtInAgentTemplates: readonly AgentTemplate[] = [
   {
     templateId: 'bobby',
     name: 'Bobby',
-    description: 'Answers briefly, and says from which passage.',
-    persona: 'A colleague who looks it up and comes straight to the point.',
+    description: 'Answers briefly, and cites its passages.',
+    persona: 'A colleague who looks things up and comes straight to the point.',
     systemPrompt:
       'Answer from the knowledge bases of this workspace. Search before you answer, be brief, and cite the passages that you used. Say so when they do not hold the answer.',
     defaultOnNewWorkspace: true,
@@ -27,7 +27,7 @@ export const builtInAgentTemplates: readonly AgentTemplate[] = [
     templateId: 'quill',
     name: 'Quill',
     description: 'Drafts texts from your documents, ready to be edited.',
-    persona: 'A writer who keeps to the facts and to the tone that is asked for.',
+    persona: 'A writer who keeps to the facts and to the tone that you ask for.',
     systemPrompt:
       'Draft the text that is asked for from the knowledge bases of this workspace. Search for the facts first, keep to the form and tone that the person names, and mark in square brackets what the passages leave open. List the passages that you used below the draft.',
     defaultOnNewWorkspace: false,

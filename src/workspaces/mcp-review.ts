@@ -35,8 +35,8 @@ export function applyReview(
   const accepted = accept.map(({ name, hash }) => {
     const tool = tools.find(offered => offered.name === name && offered.hash === hash)
     if (!tool)
-      throw new WbError('conflict', `the server does not offer '${name}' as it was shown`, {
-        hint: 'Look at its tools again.',
+      throw new WbError('conflict', `the server does not offer '${name}' as you reviewed it`, {
+        hint: 'List its tools, and review them again.',
       })
     return [name, { hash, description: tool.description }] as const
   })

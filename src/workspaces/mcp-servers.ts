@@ -183,10 +183,10 @@ export class McpServers {
     const server = await this.get(workspaceId, mcpServerId)
     const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure)
-      throw new WbError('conflict', `the server cannot be asked what it offers: ${offer.message}`)
+      throw new WbError('conflict', `the tools of the server cannot be listed: ${offer.message}`)
     const updatedAt = timestamp(clock)
     const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row => {
-      if (row.url !== server.url) throw new WbError('conflict', 'the server has another url by now')
+      if (row.url !== server.url) throw new WbError('conflict', 'the url of the server was changed meanwhile')
       return { ...row, reviewedTools: applyReview(row, offer, accept), updatedAt }
     })
     if (!('row' in changed)) throw notFound(mcpServerId)

@@ -94,9 +94,15 @@ export class McpSignIns {
     this.#requireRedirect(redirectUri)
     const subject = this.#requireSubject(auth)
     if (server.authType !== 'oauth2')
-      throw new WbError('conflict', 'callers do not sign in to this MCP server: its authType is credential', {
-        hint: 'Set authType to oauth2 first.',
-      })
+      throw new WbError(
+        'conflict',
+        'this MCP server does not use a sign-in of each caller: its authType is credential',
+        {
+          hint: `To let callers sign in, run: wb mcp servers update ${shellName(server)} --auth oauth2${
+            server.credentialRef === null ? '' : ' --no-credential'
+          }`,
+        },
+      )
     const state = randomHex(32)
     const begun = this.parts.authorization.begin(server, { redirectUri, state }, signal)
     const { authorizationUrl, pending } = await begun.catch(asSignInFailure)
@@ -123,7 +129,10 @@ export class McpSignIns {
     const subject = this.#requireSubject(caller.auth)
     const pending = this.#pending.get(state)
     if (pending?.purpose !== purposeOf(server, subject) || pending.expiresAtMs <= clock.now())
-      throw new WbError('invalid_state', 'no sign-in of yours to this MCP server waits with this state')
+      throw new WbError(
+        'invalid_state',
+        'this caller has no pending sign-in to this MCP server with this state',
+      )
     this.#pending.delete(state)
     const tokens = await authorization
       .finish(server, pending.authorization, { code, iss }, caller.signal)
@@ -252,7 +261,7 @@ export class McpSignIns {
       }
       await pause(leasePollMs, new AbortController().signal)
     }
-    throw new McpFailure('timeout', 'Another process did not finish to refresh the sign-in in time.')
+    throw new McpFailure('timeout', 'Another process did not refresh the sign-in in time.')
   }
 
   async #exchange(server: McpServerRow, row: McpSignInRow, grant: SealedGrant): Promise<string | undefined> {
@@ -424,5 +433,10 @@ export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId
 
 /** Returns the command that signs in to a server. Uses the ID if a shell would change the label. */
 export function mcpLoginCommand({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
-  return `wb mcp servers login ${/^\w[\w.@+-]*$/.test(label) ? label : mcpServerId}`
+  return `wb mcp servers login ${shellName({ label, mcpServerId })}`
+}
+
+/** Returns the label of a server, or its ID if a shell would change the label. */
+function shellName({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
+  return /^\w[\w.@+-]*$/.test(label) ? label : mcpServerId
 }

@@ -54,7 +54,7 @@ export async function removeWorkspace(
     log.error({ workspaceId, error }, 'workspace delete stopped half-way')
     throw new WbError(
       'cascade_incomplete',
-      `workspace '${workspaceId}' could not be deleted whole${error instanceof WbError ? `: ${error.message}` : ''}`,
+      `workspace '${workspaceId}' could not be deleted completely${error instanceof WbError ? `: ${error.message}` : ''}`,
       {},
       { cause: error },
     )

@@ -55,7 +55,7 @@ export class SecretReleases {
     const { rows, clock, policy } = this.parts
     const normal = normalizeReleasable(ref, policy)
     if (normal === undefined)
-      throw new WbError('validation_error', `ref: ${ref} is a secret that no record may use`, {
+      throw new WbError('validation_error', `ref: records may not use the secret ${ref}`, {
         hint: 'Secrets of the configuration are not available to records. Store the key under another name.',
       })
     const releaseId = releaseIdOf(normal, host, workspaceId)
@@ -69,7 +69,7 @@ export class SecretReleases {
     ])
     if (outcome.ok) return release
     if (outcome.reason === 'absent') throw workspaceNotFound(workspaceId!)
-    throw new WbError('conflict', `${normal} is released for ${host} already, as '${releaseId}'`)
+    throw new WbError('conflict', `${normal} is already released for ${host}, as '${releaseId}'`)
   }
 
   /** @throws secret_release_not_found */

@@ -95,7 +95,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     )
     if ('absent' in changed) throw this.notFound(id)
     if ('refused' in changed)
-      throw this.inUse(changed.refused.at, `; ${this.kind.fixedWhileBound.join(', ')} are fixed`)
+      throw this.inUse(changed.refused.at, `; ${this.kind.fixedWhileBound.join(', ')} cannot change`)
     return changed.row
   }
 
@@ -141,6 +141,6 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
 
   private inUse(binder: number, more = ''): WbError {
     const { boundBy, inUse, noun } = this.kind
-    return new WbError(inUse, `${boundBy[binder]!.noun} binds this ${noun}${more}`)
+    return new WbError(inUse, `${boundBy[binder]!.noun} uses this ${noun}${more}`)
   }
 }

@@ -155,6 +155,6 @@ function workspaceConflict(outcome: WriteOutcome & { ok: false }, { workspaceId,
   if (outcome.unique === 'name')
     return new WbError('workspace_name_conflict', `a workspace named '${name}' is not available`)
   if (outcome.unique === 'database')
-    return new WbError('workspace_database_conflict', 'another workspace is bound to this url and keyspace')
+    return new WbError('workspace_database_conflict', 'another workspace uses this url and keyspace')
   return new WbError('conflict', `workspace with id '${workspaceId}' already exists`)
 }

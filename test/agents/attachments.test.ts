@@ -238,7 +238,7 @@ describe('limits', () => {
     await attach(wb, place, text)
     await expect(attach(wb, place, 'One more.')).rejects.toMatchObject({
       code: 'attachment_limit_exceeded',
-      message: expect.stringContaining('file: with it'),
+      message: expect.stringContaining('file: with this file'),
     })
     await wb.call(attachments.delete, { params: { ...place, attachmentId } })
     await attach(wb, place, 'One more.')

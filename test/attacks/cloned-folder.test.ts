@@ -123,7 +123,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     writeFileSync(inside('.wb.yaml'), `url: ${url}\n`)
     const refused = await here.wb(line, { cwd })
     expect(refused).toMatchObject({ status: 1, stdout: '' })
-    expect(refused.stderr).toContain(`${inside('.wb.yaml')}: url is no key of this file`)
+    expect(refused.stderr).toContain(`${inside('.wb.yaml')}: url is not a key of this file`)
     expect((await here.wb(['explain', 'kb_name_taken'], { cwd })).status).toBe(0)
     rmSync(inside('.wb.yaml'))
     const env = { CI: 'true', WB_DATA_DIR: join(here.home, 'mine'), WB_CONFIG: join(here.home, 'mine.yaml') }
@@ -141,7 +141,7 @@ describe('a repository that was cloned [security rule 6]', () => {
     symlinkSync(elsewhere, inside('.workbase'))
     expect(await here.wb(['trust'], { cwd })).toMatchObject({
       status: 2,
-      stderr: expect.stringContaining('.workbase/: is no folder'),
+      stderr: expect.stringContaining('.workbase/: is not a folder'),
     })
     expect((await here.wb(line, { cwd })).stderr).toContain('.workbase/ is not used')
     expect(existsSync(join(elsewhere, 'workbase.db'))).toBe(false)

@@ -39,7 +39,9 @@ test('a service under a name that leads inside is not dialled with auth on, and 
   )
   expect(error).toMatchObject({
     code: 'embedding_unavailable',
-    message: expect.stringContaining('models.example.com has no address, or one that may not be dialled'),
+    message: expect.stringContaining(
+      'models.example.com has no address, or an address that the runtime may not call',
+    ),
     hint: expect.stringMatching(/"models\.example\.com:\d+" to runtime\.allowedEndpoints/),
   })
   expect(received).toEqual([])
@@ -53,7 +55,7 @@ test('a name of the inner network, one of a metadata service and one that is nob
   }
   const nobody = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
   const unknown = await told(() => Promise.reject(nobody))
-  expect(unknown.message).toContain('has no address, or one that may not be dialled')
+  expect(unknown.message).toContain('has no address, or an address that the runtime may not call')
   expect(await told(async () => ['10.0.0.7'])).toEqual(unknown)
   expect(await told(async () => ['169.254.169.254'])).toEqual(unknown)
 })

@@ -61,7 +61,7 @@ test('an exported conversation has its citations as footnotes, each once, and le
   ])
   expect(text).toBe(`# Refund window
 
-With Maven, begun 2026-01-01T00:00:00.000Z.
+With Maven, started 2026-01-01T00:00:00.000Z.
 
 ## You
 
@@ -98,5 +98,5 @@ test('the names of attachments follow the title', () => {
     [],
     [attached, { ...attached, filename: 'log.txt' }],
   )
-  expect(text).toContain('begun 2026-01-01T00:00:00.000Z.\n\nAttached: day.md, log.txt.\n')
+  expect(text).toContain('started 2026-01-01T00:00:00.000Z.\n\nAttached: day.md, log.txt.\n')
 })

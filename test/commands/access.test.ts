@@ -95,7 +95,7 @@ describe('wb access policy', () => {
     expect(wrong.stderr).toContain('Col 7: expected')
     const idle = await preview('1 = 1')
     expect(idle).toMatchObject({ status: 1, stdout: '{}\n' })
-    expect(idle.stderr).toContain('no column takes part')
+    expect(idle.stderr).toContain('the comparison contains no column')
     const json = await preview('team =', '--json')
     expect(json.status).toBe(1)
     expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, compiledFilter: null })

@@ -234,7 +234,7 @@ describe('conversations', () => {
   test('of one title are told apart by when they began', async () => {
     const here = await room()
     const both = [await beginWithBobby(here, 'Refunds'), await beginWithBobby(here, 'Refunds')]
-    const begun = ({ createdAt }: Conversation) => `begun ${createdAt}, `
+    const begun = ({ createdAt }: Conversation) => `started ${createdAt}, `
     for (const words of [['export', 'Refunds'], ['show', 'Refunds'], ['export']]) {
       const { status, stderr } = await here.wb(['conversations', ...words])
       const [fact, ...lines] = stderr.trimEnd().split('\n')
@@ -265,7 +265,7 @@ describe('conversations', () => {
     const text = await said(wb(['conversations', 'export', 'Refund window']))
     expect(text.split('\n\n')).toEqual([
       '# Refund window',
-      `With Bobby, begun ${at.createdAt}.`,
+      `With Bobby, started ${at.createdAt}.`,
       '## You',
       'How long?',
       '## Bobby',

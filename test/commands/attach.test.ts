@@ -70,7 +70,7 @@ test('a file that cannot be attached ends wb ask before a conversation begins', 
   })
   expect(await here.wb(['ask', '--attach', here.home, 'why?'])).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('it is no file'),
+    stderr: expect.stringContaining('it is not a file'),
   })
   const refused = await here.wb(['ask', '--attach', 'contract.md', '--attach', 'image.png', 'why?'])
   expect(refused.status).not.toBe(0)

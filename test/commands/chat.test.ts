@@ -140,10 +140,10 @@ describe('where there is no terminal', () => {
     expect({ status, stdout }).toEqual({
       status: 0,
       stdout:
-        'found, not written by a model:\n\n[1] laws.md\n    A passage that was found.\n    laws.md · chunk 2\n',
+        'search results, not written by a model:\n\n[1] laws.md\n    A passage that was found.\n    laws.md · chunk 2\n',
     })
     expect(stderr).toMatch(
-      /\n {2}no model answers: LLM service "x" lacks its key\n {2}Set KEY\.\n {2}With Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*key[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
+      /\n {2}no model answers: LLM service "x" lacks its key\n {2}Set KEY\.\n {2}With Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*KEY[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
     )
   })
 
@@ -361,7 +361,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await shows('Half of it')
     await shows('interrupted')
     expect(await ended).toBe(130)
-    expect(raw()).not.toContain('broke off')
+    expect(raw()).not.toContain('the answer was interrupted')
   })
 
   test.each([

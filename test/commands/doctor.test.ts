@@ -231,13 +231,13 @@ test('the store is looked through beside a running server, and each finding has 
     {
       name: 'store',
       state: 'failed',
-      detail: `1 documents whose workspaceId is gone: ${key}`,
+      detail: `1 documents whose workspaceId no longer exists: ${key}`,
       mend: goBack,
     },
     {
       name: 'store',
       state: 'failed',
-      detail: `1 documents whose knowledgeBaseId is gone: ${key}`,
+      detail: `1 documents whose knowledgeBaseId no longer exists: ${key}`,
       mend: goBack,
     },
     {

@@ -25,7 +25,7 @@ test('an agent answers with a server that needs no key, as wb services create sa
 test('create, show, a question and wb doctor name a service that cannot be used, and what it lacks', async () => {
   const here = place()
   const { wb } = await roomAt(here, await here.serve())
-  const lacks = 'LLM service "gateway" (openai) names no credential, and api.openai.com needs one'
+  const lacks = 'LLM service "gateway" (openai) has no credential, and api.openai.com requires one'
   const hint =
     'Set its credentialRef, for example with: wb services update gateway --credential env:OPENAI_API_KEY'
   const create = ['services', 'create', 'gateway', '--type', 'llm', '--provider', 'openai', '--model', 'm']

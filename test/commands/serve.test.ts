@@ -164,7 +164,7 @@ describe('wb serve', () => {
     const validated = await here.wb(['config', 'validate', '--config', file])
     expect(validated).toMatchObject({
       status: 1,
-      stdout: `${key}\tis not built yet; a server starts in rescue mode with it, and commands fail\n`,
+      stdout: `${key}\tis not implemented; with it, a server starts in rescue mode, and commands fail\n`,
     })
     const listed = await here.wb(['workspaces', 'list', '--config', file])
     expect(listed.status).toBe(6)
@@ -342,7 +342,7 @@ describe('wb serve, and who may call', () => {
       status: 1,
       stdout: '',
       stderr:
-        '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Make one with: openssl rand -hex 32\n',
+        '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Create one with: openssl rand -hex 32\n',
     })
   })
 })

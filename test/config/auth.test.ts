@@ -377,10 +377,10 @@ describe('secrets behind the references', () => {
     expect(faults({ T: '😀'.repeat(8) }, single)).toEqual([])
   })
 
-  test('a bootstrap token that no header carries as one token is refused', () => {
+  test('refuses a bootstrap token that a header cannot contain', () => {
     for (const between of [' ', '\n', '\t', ',', '\0'])
       expect(faults({ B: 'b'.repeat(16) + between + 'b'.repeat(16) }), JSON.stringify(between)).toEqual([
-        'auth.bootstrapTokenRef: the secret must hold no white space and no comma',
+        'auth.bootstrapTokenRef: the secret must not contain white space or commas',
       ])
   })
 
@@ -416,7 +416,7 @@ describe('what is said although it may be meant', () => {
   test('a mode that asks for credentials, and a policy that does without', () => {
     for (const mode of ['apiKey', 'oidc', 'any'])
       expect(warningsOf({ auth: { mode, oidc: mode === 'apiKey' ? null : oidc } })).toEqual([
-        'auth.anonymousPolicy is allow: callers without a credential pass every gate, whatever auth.mode says; set it to reject',
+        'auth.anonymousPolicy is allow: callers without a credential pass every check, whatever auth.mode is; set it to reject',
       ])
   })
 
@@ -428,11 +428,11 @@ describe('what is said although it may be meant', () => {
       )
   })
 
-  test('a policy that closes nothing, and a bind that no server starts with', () => {
+  test('warns about a policy that protects nothing, and an address that needs --allow-open-access', () => {
     expect(warningsOf({ auth: rejecting })).toEqual([
-      'auth.anonymousPolicy is reject, which closes nothing while auth.mode is disabled: any text passes as a token; set auth.mode',
+      'auth.anonymousPolicy is reject, which protects nothing while auth.mode is disabled, because any token is accepted; set auth.mode',
     ])
-    const openBind = [expect.stringContaining('runtime.host lets other machines in')]
+    const openBind = [expect.stringContaining('runtime.host accepts other machines')]
     expect(warningsOf({ runtime: { host: '0.0.0.0' } })).toEqual(openBind)
     expect(warningsOf({}, { host: '192.0.2.1' })).toEqual(openBind)
     expect(warningsOf({ runtime: { host: '0.0.0.0' }, auth: { acknowledgeOpenAccess: true } })).toEqual([])

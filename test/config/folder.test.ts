@@ -125,10 +125,10 @@ describe('what the files of a folder say', () => {
       () => symlinkSync('/etc/passwd', join(folder, 'workbase.yaml')),
       /not a regular file/,
     ],
-    ['a linked data directory', () => symlinkSync('/tmp', join(folder, '.workbase')), /is no folder/],
+    ['a linked data directory', () => symlinkSync('/tmp', join(folder, '.workbase')), /is not a folder/],
     ['a pipe', () => void execFileSync('mkfifo', [join(folder, '.wb.yaml')]), /not a regular file/],
     ['no YAML', () => put('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
-    ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is no key/],
+    ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is not a key/],
     ['a file without end', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
     [
       'a data directory that other users can write',

@@ -52,13 +52,13 @@ describe('resolving', () => {
     'file:/./sys/x',
     'file:/dev/zero',
   ])('%s is refused unread', ref =>
-    expect(() => resolveSecret(ref, environment)).toThrow(/is not a file that may hold a secret/),
+    expect(() => resolveSecret(ref, environment)).toThrow(/is not a file that can contain a secret/),
   )
 
   test.runIf(process.platform === 'linux')('a link that leads below /proc is refused', () => {
     symlinkSync('/proc/self/environ', join(folder, 'link'))
     expect(() => resolveSecret(`file:${folder}/link`, environment)).toThrow(
-      /is not a file that may hold a secret/,
+      /is not a file that can contain a secret/,
     )
   })
 

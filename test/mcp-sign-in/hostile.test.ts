@@ -71,7 +71,7 @@ test('a private address behind a name is refused when it is dialled', async () =
     host === 'inside.example.com' ? ['10.0.0.1'] : [],
   )
   describe(stage, { registration_endpoint: 'https://inside.example.com/reg' })
-  expect(await refusedBy(stage)).toContain('may not be dialled')
+  expect(await refusedBy(stage)).toContain('may not call the address')
 })
 
 test('metadata without an end is refused', async () => {

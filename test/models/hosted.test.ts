@@ -356,7 +356,7 @@ test('S7.3-embedding_dimension_mismatch: vectors of another length', async () =>
     const failure = await failureOf(open().embed(['a'], forever))
     expect(failure).toMatchObject({ code: 'embedding_dimension_mismatch', status: 400 })
     expect(failure.message).toBe(
-      `embedding service "hosted" declares ${dimension} dimensions, its model returned ${wrong}`,
+      `embedding service "hosted" declares ${dimension} dimensions, but its model returned ${wrong}`,
     )
   }
 })
@@ -395,7 +395,7 @@ describe('S7.3-embedding_unavailable: the credential', () => {
       'env:OPENAI_API_KEY',
     )
     expect((await refused({ variables: { KEY: '' } })).message).toContain(
-      'lacks its credential: env:KEY is not set',
+      'cannot use its credential: env:KEY is not set',
     )
     await refused({ variables: { KEY: 'sk-a\nx-planted: 1' } })
   })

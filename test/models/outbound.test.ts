@@ -134,7 +134,7 @@ describe('what the guard refuses', () => {
     expect(resolve).toHaveBeenCalledTimes(1)
     const error = await fetch(url).catch((thrown: unknown) => thrown)
     expect(endpointRefusalIn(error)?.message).toBe(
-      'rebound.example has no address, or one that may not be dialled',
+      'rebound.example has no address, or an address that the runtime may not call',
     )
     expect(endpointRefusalIn(error)?.cause).toMatchObject({
       message: 'rebound.example resolves to a private address',

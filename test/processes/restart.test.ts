@@ -169,7 +169,7 @@ describe('rescue mode', () => {
 
   test.each<[what: string, spoil: (store: string) => void, message: string]>([
     ['is no database', store => writeFileSync(store, 'no database '.repeat(1_000)), 'not a database'],
-    ['is a folder', store => mkdirSync(store), 'a folder is in its place'],
+    ['is a folder', store => mkdirSync(store), 'there is a folder at its path'],
   ])(
     'S7.3-control_plane_unavailable: a store that %s leaves a server that says so, until it is mended',
     async (_what, spoil, message) => {
@@ -238,7 +238,7 @@ describe('rescue mode', () => {
     const backup = readFileSync(store)
     truncateSync(store)
     const server = await watch(here)
-    const message = 'workbase.db is empty, and the data that was here is gone: restore your backup'
+    const message = 'workbase.db is empty, and its data is lost: restore your backup'
     expect(await server.event('rescue')).toMatchObject({ error: { message } })
     const [listed, looked] = [
       await here.spawnWb(['workspaces', 'list']),
@@ -366,7 +366,7 @@ describe('rescue mode', () => {
     })
     for (let tries = 0; !shown.includes('mended') && tries < 1_000; tries++) await setTimeout(10)
     expect(shown).toMatch(
-      /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}shows the state; most other requests are rejected\n {4}wb api POST \/setup\/restart {4}in another terminal, after you have fixed the cause\n/,
+      /^ {2}✗ Rescue mode: the store cannot be opened: there is a folder at its path \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}shows the state; most other requests are rejected\n {4}wb api POST \/setup\/restart {4}in another terminal, after you have fixed the cause\n/,
     )
     rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
     const { status, stdout } = await here.spawnWb(['api', 'POST', '/setup/restart'])

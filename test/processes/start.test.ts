@@ -80,7 +80,7 @@ describe('a secret that will not do', () => {
     configure(here, guarded)
     expect(canary).toHaveLength(31)
     expect(await refusal(here, { BOOT: canary })).toBe(
-      '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Make one with: openssl rand -hex 32\n',
+      '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Create one with: openssl rand -hex 32\n',
     )
     const served = await here.spawnServe([], { env: { BOOT: `${canary}!` } })
     expect(await statusWith(served, `${canary}!`)).toBe(200)
@@ -171,7 +171,7 @@ describe('a provider that cannot be found', () => {
     const here = place()
     configure(here, oidc('http://id.example'))
     expect(await refusal(here, env)).toContain(
-      'auth.oidc.issuer: must be an https URL, as http is believed on this machine only',
+      'auth.oidc.issuer: must be an https URL; http is accepted on this machine only',
     )
   })
 
@@ -247,7 +247,7 @@ describe('what is said although the start goes on', () => {
     await end(served)
     const { stderr } = await served.ended
     expect(stderr).toContain(
-      '! auth.anonymousPolicy is allow: callers without a credential pass every gate, whatever auth.mode says; set it to reject\n',
+      '! auth.anonymousPolicy is allow: callers without a credential pass every check, whatever auth.mode is; set it to reject\n',
     )
     expect(stderr).not.toContain(token('one'))
   })

@@ -87,7 +87,7 @@ describe('rows without what they belong to', () => {
     'secret_releases',
   ])('%s of a workspace that is gone', table => {
     const path = planted(insert(table, { ...ids, workspaceId: 'gone' }))
-    expect(findings(path)).toMatchObject({ [`${table} whose workspaceId is gone`]: 1 })
+    expect(findings(path)).toMatchObject({ [`${table} whose workspaceId no longer exists`]: 1 })
   })
 
   test.each([
@@ -107,9 +107,9 @@ describe('rows without what they belong to', () => {
     const { workspaceId } = sound.base.params
     const { [column]: gone, ...others } = ids
     const path = planted(insert(table, { ...others, workspaceId, [column]: gone }))
-    expect(findings(path)).toMatchObject({ [`${table} whose ${column} is gone`]: 1 })
+    expect(findings(path)).toMatchObject({ [`${table} whose ${column} no longer exists`]: 1 })
     const unbound = planted(insert(table, { ...others, workspaceId, [column]: null }))
-    expect(findings(unbound)).not.toHaveProperty([`${table} whose ${column} is gone`])
+    expect(findings(unbound)).not.toHaveProperty([`${table} whose ${column} no longer exists`])
   })
 
   test('what the audit trail says of a workspace outlives it', () => {
@@ -130,7 +130,7 @@ describe('rows without what they belong to', () => {
         insert('jobs', { ...params, jobId: 'j', status })(database)
         insert(table, row)(database)
       })
-      const expected = count === 0 ? {} : { [`${table} without a job that has still to end`]: count }
+      const expected = count === 0 ? {} : { [`${table} without an unfinished job`]: count }
       expect(findings(path)).toEqual(expected)
     }
   })
@@ -138,7 +138,7 @@ describe('rows without what they belong to', () => {
   test('a document that its job has left behind', () => {
     const row = { ...sound.base.params, documentId: 'd', status: 'writing', jobId: 'j' }
     expect(findings(planted(insert('documents', row)))).toEqual({
-      'documents whose job has ended without them': 1,
+      'unfinished documents of ended jobs': 1,
     })
   })
 })
@@ -149,21 +149,21 @@ describe('content', () => {
       'a chunk too few',
       `DELETE FROM record WHERE chunk_index = 1`,
       {
-        'documents that have another number of chunks than they say': 1,
-        'collections that count other than they hold': 1,
+        'documents with a wrong number of chunks': 1,
+        'collections with a wrong count': 1,
         'records without a vector, vectors without a record': 1,
-        'records out of the full text, full text without a record': 1,
+        'records missing in the word index, and its entries without a record': 1,
       },
     ],
     [
       'a document that is gone from beside its chunks',
       `DELETE FROM documents WHERE body ->> '$.chunkTotal' = 2`,
-      { 'chunks whose document is gone': 2 },
+      { 'chunks without a document': 2 },
     ],
     [
       'a document that says another number',
       `UPDATE documents SET body = json_set(body, '$.chunkTotal', 5) WHERE body ->> '$.chunkTotal' = 2`,
-      { 'documents that have another number of chunks than they say': 1 },
+      { 'documents with a wrong number of chunks': 1 },
     ],
     [
       'a vector too few',
@@ -178,28 +178,28 @@ describe('content', () => {
     [
       'a text too few',
       `DELETE FROM fts_1 WHERE rowid = 1`,
-      { 'records out of the full text, full text without a record': 1 },
+      { 'records missing in the word index, and its entries without a record': 1 },
     ],
     [
       'a table of vectors too many',
       `CREATE TABLE vec_1_7 (record INTEGER)`,
-      { 'tables whose collection is gone': 1 },
+      { 'tables without a collection': 1 },
     ],
     [
       'a table of words of no collection',
       `CREATE VIRTUAL TABLE fts_99 USING fts5(text)`,
-      { 'tables whose collection is gone': 1 },
+      { 'tables without a collection': 1 },
     ],
-    ['a table too few', `DROP TABLE vec_1_0`, { 'tables that a collection lacks': 1 }],
+    ['a table too few', `DROP TABLE vec_1_0`, { 'collections with missing tables': 1 }],
     [
       'what a dropped collection left',
       `INSERT INTO record (collection, id, payload) VALUES (99, 'r', '{}');
        INSERT INTO record_gone (collection, record) VALUES (99, 1);
        INSERT INTO embedder_model VALUES (99, 1, '', x'')`,
       {
-        'record rows whose collection is gone': 1,
-        'record_gone rows whose collection is gone': 1,
-        'embedder_model rows whose collection is gone': 1,
+        'record rows without a collection': 1,
+        'record_gone rows without a collection': 1,
+        'embedder_model rows without a collection': 1,
       },
     ],
     [
@@ -211,7 +211,7 @@ describe('content', () => {
     [
       'a space to come that was begun, without its table',
       `UPDATE collection SET staging = 1`,
-      { 'tables that a collection lacks': 1 },
+      { 'collections with missing tables': 1 },
     ],
     [
       'a record of no document',
@@ -239,7 +239,7 @@ describe('content', () => {
     const gone = 'INSERT INTO record_gone (collection, record) VALUES (99, 1), (99, 2), (99, 3), (99, 4)'
     const path = planted(database => database.exec(gone))
     expect(checkStore(path)!.checks.filter(({ count }) => count > 0)).toEqual([
-      { check: 'record_gone rows whose collection is gone', count: 4, examples: ['99', '99', '99'] },
+      { check: 'record_gone rows without a collection', count: 4, examples: ['99', '99', '99'] },
     ])
   })
 
@@ -249,8 +249,8 @@ describe('content', () => {
       database.exec('DROP TABLE fts_1')
     })
     expect(findings(path)).toEqual({
-      'knowledge bases whose collection is gone': 1,
-      'documents that have another number of chunks than they say': 2,
+      'knowledge bases without a collection': 1,
+      'documents with a wrong number of chunks': 2,
     })
   })
 
@@ -351,12 +351,9 @@ describe('damage', () => {
   test.each([
     ['records whose payload is damaged', `UPDATE record SET payload = '[]' WHERE record = 1`],
     ['records whose payload is damaged', `UPDATE record SET payload = '{' WHERE record = 1`],
+    ['vectors with a wrong length', `UPDATE vec_1_0 SET data = x'00' WHERE record = 1`],
     [
-      'vectors of another length than their collection has',
-      `UPDATE vec_1_0 SET data = x'00' WHERE record = 1`,
-    ],
-    [
-      'fitted collections without their model',
+      'fitted collections without a model',
       `UPDATE collection SET generation = 1; ALTER TABLE vec_1_0 RENAME TO vec_1_1`,
     ],
   ])('%s', (check, sql) => {

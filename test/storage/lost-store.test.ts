@@ -130,8 +130,8 @@ function linesOf({ hint }: Refusal) {
   return {
     restore: /: (mv .*? && cp -a BACKUP .*?)(?:\. To |$)/.exec(hint)?.[1],
     startEmpty: /To start with an empty store instead: (rm .*)$/.exec(hint)?.[1],
-    useOther: /To use the store that is there instead: (rm .*)$/.exec(hint)?.[1],
-    goOn: /To go on without those changes instead: (rm .*)$/.exec(hint)?.[1],
+    useOther: /To use the store that is there now: (rm .*)$/.exec(hint)?.[1],
+    goOn: /To continue without those changes instead: (rm .*)$/.exec(hint)?.[1],
   }
 }
 

@@ -103,7 +103,7 @@ describe('S7.3-embedding_unavailable', () => {
   /** A service that needs a key, and one that needs none, each in a state where nothing can be embedded. */
   test.each([
     ['an address where nothing listens', 'ollama', deadUrl, /could not be reached/],
-    ['a service of OpenAI that names no credential', 'openai', () => null, /api\.openai\.com needs one/],
+    ['a service of OpenAI that names no credential', 'openai', () => null, /api\.openai\.com requires one/],
   ])('%s', async (_, name, url, words) => {
     const kb = await makeRemotePlace({ provider: name, endpointBaseUrl: await url() })
     const refused = (line: string, json: unknown) =>

@@ -53,19 +53,19 @@ const cases: readonly Case[] = [
   [
     'OpenAI without a key',
     () => ({ provider: 'openai' }),
-    /\(openai\) names no credential, and api\.openai\.com needs one$/,
+    /\(openai\) has no credential, and api\.openai\.com requires one$/,
     /credentialRef, for example with: wb services update .* --credential env:OPENAI_API_KEY/,
   ],
   [
     'a reference that leads to nothing',
     () => ({ provider: 'openai', endpointBaseUrl: own(), credentialRef: 'env:UNSET' }),
-    /lacks its credential: env:UNSET is not set$/,
+    /cannot use its credential: env:UNSET is not set$/,
     /Set UNSET where the runtime is started/,
   ],
   [
     'a variable that is empty',
     () => ({ provider: 'openai', endpointBaseUrl: own(), credentialRef: 'env:EMPTY' }),
-    /lacks its credential: env:EMPTY is not set$/,
+    /cannot use its credential: env:EMPTY is not set$/,
     anything,
   ],
   [

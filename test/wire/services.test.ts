@@ -440,7 +440,7 @@ describe.each(families)('$kind services', family => {
       const binder = await bind(workspace, bound)
       const path = `${workspace}/${segment}/${bound}`
       const code = `${kind}_service_in_use`
-      await wire.refused(`DELETE ${path}`, {}, 409, code, new RegExp(`^${words} binds this ${noun}$`))
+      await wire.refused(`DELETE ${path}`, {}, 409, code, new RegExp(`^${words} uses this ${noun}$`))
       await wire.get(path)
       await wire.exchange(`DELETE ${binder}`, undefined, 204, undefined)
       await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)

@@ -12,7 +12,7 @@ export default class AccessPrincipalsCreate extends WbCommand {
   static override args = {
     id: Args.string({
       required: true,
-      description: 'ID: the subject of an access token, or any other text',
+      description: 'ID, such as the subject of an access token',
     }),
   }
   static override flags = principalFlags

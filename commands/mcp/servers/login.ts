@@ -18,13 +18,13 @@ import { mcpServers, type PendingSignIn } from '../../../src/contract/mcp-server
 export default class McpServersLogin extends WbCommand {
   static override summary = 'sign in to an MCP server'
   static override description =
-    'Opens the sign-in page of the server in a browser. If the browser is on another machine, use --no-browser, and paste the address that the browser ends at.'
+    'Opens the sign-in page of the server in a browser. If the browser is on another machine, use --no-browser, and paste the address of the last page.'
   static override examples = ['wb mcp servers login issues', 'wb mcp servers login issues --no-browser']
   static override args = {
     server: Args.string({ ignoreStdin: true, description: 'name or ID [the only one]' }),
   }
   static override flags = {
-    'no-browser': Flags.boolean({ summary: 'do not open a browser; paste the address that it ends at' }),
+    'no-browser': Flags.boolean({ summary: 'do not open a browser; paste the address of the last page' }),
   }
   protected override interruptMessage = 'interrupted; you are not signed in'
 
@@ -38,7 +38,7 @@ export default class McpServersLogin extends WbCommand {
     try {
       const body = { redirectUri: callback.redirectUri }
       const starting = this.client.call(mcpServers.beginSignIn, { params, body })
-      const pending = await this.waitFor(`asking ${plainLine(label)} where to sign in`, starting)
+      const pending = await this.waitFor(`requesting the sign-in page of ${plainLine(label)}`, starting)
       this.output.warn(`  Sign in at: ${checkedAuthorizationUrl(pending)}`)
       const redirect = flags['no-browser']
         ? parsePastedUrl(await this.#readPastedUrl(loginCommand), loginCommand)
@@ -59,7 +59,7 @@ export default class McpServersLogin extends WbCommand {
   }
 
   async #readPastedUrl(loginCommand: string): Promise<string> {
-    this.output.warn('  The browser ends at a page of 127.0.0.1 that does not load. Paste its address here.')
+    this.output.warn('  The last page, at 127.0.0.1, does not load. Paste its address here.')
     return this.canAsk
       ? this.ask('Address:', 'the address is missing')
       : readPastedLine(this.io.stdin, loginCommand)

@@ -22,7 +22,7 @@ export default class McpServersReview extends WbCommand {
     const { workspaceId, mcpServerId, label } = server
     const params = { workspaceId, mcpServerId }
     const listing = this.client.call(mcpServers.tools, { params })
-    const found = await this.waitFor(`asking ${label}`, listing)
+    const found = await this.waitFor(`connecting to ${label}`, listing)
     if (found.error) throw serverError(label, found.error)
     const accept = await this.#confirmTools(toolsAwaitingReview(found), flags.yes)
     const reviewed =

@@ -15,7 +15,7 @@ export default class McpServersShow extends WbCommand {
     const { args } = await this.parse(McpServersShow)
     const server = await this.waitFor('looking', findMcpServer(this.resolveContext, args.server))
     const searching = this.output.json ? [] : findPendingReviews(this.client, [server], this.signal)
-    const [waiting] = await this.waitFor(`asking ${server.label}`, Promise.resolve(searching))
+    const [waiting] = await this.waitFor(`connecting to ${server.label}`, Promise.resolve(searching))
     const signIn =
       !this.output.json && server.authType === 'oauth2' ? await this.#describeSignIn(server) : undefined
     this.output.fields(server, {

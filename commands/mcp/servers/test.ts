@@ -17,7 +17,7 @@ export default class McpServersTest extends WbCommand {
     const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
     const testing = this.client.call(mcpServers.testConnection, { params })
-    const found = await this.waitFor(`asking ${label}`, testing)
+    const found = await this.waitFor(`connecting to ${label}`, testing)
     if (this.output.json) {
       this.output.value(found)
       if (!found.ok) this.exitCode = exit.failed

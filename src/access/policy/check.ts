@@ -6,20 +6,20 @@ type Code = PolicyIssue['code']
 
 const issueTexts: Readonly<Record<Code, { message: string; hint: string }>> = {
   row_to_row_comparison: {
-    message: 'two columns are compared with each other',
+    message: 'a column is compared with another column',
     hint: 'Compare a column with a value or with the principal.',
   },
   constant_only_comparison: {
-    message: 'no column takes part in the comparison',
+    message: 'the comparison contains no column',
     hint: 'Name a column, or compare the principal with a value.',
   },
   row_in_value_position: {
-    message: 'a column stands where a value is needed',
+    message: 'expected a value, but found a column',
     hint: 'Put text into single quotes.',
   },
   in_subject_not_row: { message: 'IN needs a column before it', hint: 'Write column IN (value, value).' },
   any_subject_is_row: {
-    message: 'a column is looked for in another one',
+    message: 'a column cannot be searched for in another column',
     hint: 'Write value = ANY(column), or current_principal_id() = ANY(column).',
   },
 }

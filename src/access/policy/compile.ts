@@ -49,7 +49,7 @@ const unknown: CompiledPolicy = { kind: 'unknown', column: null }
  * Compiles a predicate for one principal. The result agrees with `evaluatePolicy`.
  *
  * @throws validation_error  when the predicate compares columns with each other, which filters cannot express
- * @see docs/access.md#what-policies-say
+ * @see docs/access.md#write-a-policy
  */
 export function compilePolicy(policy: Policy, principal: ActingPrincipal): CompiledPolicy {
   return resolveUnknown(compile(policy, principal))
@@ -78,7 +78,7 @@ function compile(policy: Policy, principal: ActingPrincipal): CompiledPolicy {
     case 'any': {
       const { subject, column } = policy
       if (subject.kind === 'column')
-        throw policyError(subject.col, 'a column cannot be looked for in another one')
+        throw policyError(subject.col, 'a column cannot be searched for in another column')
       const value = resolveOperand(subject, principal)
       return value === undefined ? { kind: 'unknown', column } : { kind: 'any', column, value }
     }
@@ -92,7 +92,7 @@ function comparison(
   principal: ActingPrincipal,
 ): CompiledPolicy {
   if (left.kind === 'column' && right.kind === 'column')
-    throw policyError(left.col, 'two columns cannot be compared with each other')
+    throw policyError(left.col, 'a column cannot be compared with another column')
   if (left.kind === 'column')
     return compareColumn(left.name, op, resolveOperand(right as FixedOperand, principal))
   if (right.kind === 'column') return compareColumn(right.name, flipped[op], resolveOperand(left, principal))
@@ -148,7 +148,7 @@ function joinParts(kind: 'and' | 'or', parts: readonly CompiledPolicy[]): Compil
 
 function literal(operand: Operand): Literal {
   if (operand.kind === 'literal') return operand.value
-  throw policyError(operand.col, 'a column cannot stand in a list of values')
+  throw policyError(operand.col, 'a list of values cannot contain a column')
 }
 
 function constant(holds: boolean): CompiledPolicy {
@@ -158,7 +158,7 @@ function constant(holds: boolean): CompiledPolicy {
 /**
  * Returns the compiled predicate in the filter language of the API, for display.
  *
- * @see docs/access.md#what-policies-say
+ * @see docs/access.md#write-a-policy
  */
 export function toApiFilter(compiled: CompiledPolicy): Record<string, unknown> {
   switch (compiled.kind) {

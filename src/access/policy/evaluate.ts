@@ -14,7 +14,7 @@ export type PolicyRow = Readonly<Record<string, unknown>>
  * Returns true if a predicate matches a row. A missing column makes its comparison false. A missing attribute
  * of the principal makes it unknown, as is its negation, so a missing attribute never grants access.
  *
- * @see docs/access.md#what-policies-say
+ * @see docs/access.md#write-a-policy
  */
 export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean {
   return truthOf(policy, principal, row) === true

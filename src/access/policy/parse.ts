@@ -78,11 +78,11 @@ const comparisons: ReadonlyMap<string, Comparison> = new Map([
  *   and NOTs
  * @throws validation_error  when the predicate is invalid; the message starts with the position, `col 7:
  *   expected a column, a value …`
- * @see docs/access.md#what-policies-say
+ * @see docs/access.md#write-a-policy
  */
 export function parsePolicy(dsl: string): Policy {
   if (dsl.length > limits.policyChars)
-    throw policyError(limits.policyChars + 1, `a policy has ${limits.policyChars} characters at most`)
+    throw policyError(limits.policyChars + 1, `a policy has at most ${limits.policyChars} characters`)
   return new Parser(dsl).parseAll()
 }
 

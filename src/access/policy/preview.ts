@@ -13,7 +13,7 @@ const anonymousPrincipal: ActingPrincipal = { id: '<unset>', attributes: {} }
  * policy.
  *
  * @param principal  principal of the search; without attributes by default
- * @see docs/access.md#what-policies-say
+ * @see docs/access.md#write-a-policy
  */
 export function previewPolicy(
   { dsl, principalId = null }: { dsl: string; principalId?: string | null },

@@ -336,7 +336,10 @@ export class AgentTurn {
       yield { event: isFailure ? 'error' : 'done', data: toMessage(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
-      const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
+      const metadata = this.#metadata({
+        finishReason: 'error',
+        error: `the answer could not be stored: ${error.message}`,
+      })
       yield { event: 'error', data: toMessage(transcript.answerRow(content, { ...fields, metadata })) }
     }
   }
@@ -364,7 +367,7 @@ export class AgentTurn {
     this.#parts.reportFailure(error)
     if (error instanceof ProviderFailure)
       return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
-    return 'The runtime failed; its log says why.'
+    return 'The runtime failed. Find the reason in its log.'
   }
 
   #metadata(ending: Pick<TurnEnding, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {

@@ -82,7 +82,7 @@ export class Approvals {
     const isInConversation = pending?.conversation.conversationId === conversationId
     if (!isInConversation || pending.sender !== approverName(caller.auth))
       throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
-        hint: 'It was already decided, it expired after 120 seconds, or another caller has to decide it.',
+        hint: 'It was already decided, it expired after 120 seconds, or it belongs to another caller.',
       })
     const stored = this.#store(pending, decision, caller)
     pending.resolve(

@@ -89,7 +89,7 @@ function redirection({ status, headers }: Response, url: URL): ToolError | undef
   if (status < 300 || status >= 400 || location === null) return undefined
   const target = URL.canParse(location, url.href) ? new URL(location, url).href : location
   return new ToolError(
-    `${url.host} redirects to ${previewText(target, addressChars)}; call that one if it is meant`,
+    `${url.host} redirects to ${previewText(target, addressChars)}; to follow the redirect, call that address`,
   )
 }
 

@@ -48,7 +48,8 @@ export const builtInTools = {
   }),
   summarizeBases: runtimeTool({
     id: 'summarize_kb',
-    description: 'Say what knowledge bases hold: their description, how many documents, and a few of them.',
+    description:
+      'Describe knowledge bases: their description, the number of documents, and some of their names.',
     input: oneBaseOrAll,
   }),
   search: runtimeTool({
@@ -63,7 +64,7 @@ export const builtInTools = {
   }),
   getDocument: runtimeTool({
     id: 'get_document',
-    description: 'Show what is known of a document: its file, size, status and metadata.',
+    description: 'Show the file, size, status and metadata of a document.',
     input: z.strictObject({ knowledgeBaseId, documentId }),
   }),
   listChunks: runtimeTool({
@@ -92,7 +93,7 @@ export const readAttachmentTool = runtimeTool({
 /** Sends a request to any address, if the configuration enables it. */
 export const fetchTool = runtimeTool({
   id: nativeTools.fetch,
-  description: 'Read a page or call an HTTP interface; gives its text.',
+  description: 'Read a web page or call an HTTP API. Returns its text.',
   input: z.strictObject({
     url: z.url({ protocol: /^https?$/ }),
     method: z.enum(['GET', 'POST']).default('GET'),
@@ -109,7 +110,7 @@ export const fetchTool = runtimeTool({
 export function webSearchTool(maxResults: number) {
   return runtimeTool({
     id: nativeTools.webSearch,
-    description: 'Search the web; gives titles, addresses and summaries.',
+    description: 'Search the web. Returns titles, addresses and summaries.',
     input: z.strictObject({
       query,
       limit: z.int().min(1).max(maxResults).optional().describe('maximum number of results'),
@@ -121,7 +122,7 @@ export function webSearchTool(maxResults: number) {
 export const dataApiTool = runtimeTool({
   id: 'astra:data_api',
   description:
-    'Read the database of the workspace: find gives chunks of a knowledge base in order, vector_search those closest to a query.',
+    'Read the database of the workspace: find returns chunks of a knowledge base in order, vector_search returns those closest to a query.',
   input: z.strictObject({
     operation: z.enum(['find', 'vector_search']),
     knowledgeBaseId,

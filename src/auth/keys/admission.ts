@@ -152,7 +152,7 @@ class FairQueue {
 }
 
 function tooManyTasks(): WbError {
-  return new WbError('rate_limited', 'too many credentials wait for their turn', {
+  return new WbError('rate_limited', 'too many credentials are waiting to be verified', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }

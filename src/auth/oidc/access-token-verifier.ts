@@ -126,7 +126,7 @@ const messages = {
   signature: 'the signature of the token was not verified',
   issuer: 'the issuer of the token is not accepted',
   audience: 'the audience of the token is not accepted',
-  extension: 'the token asks for an extension that is not supported',
+  extension: 'the token requires an extension that is not supported',
   malformed: 'the token is malformed',
   otherKind: 'the token is not an access token',
 } as const

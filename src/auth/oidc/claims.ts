@@ -15,7 +15,7 @@ export type Claims = Readonly<Record<string, unknown>>
 export function subjectOfClaims(payload: Claims, mapping: ClaimMapping): Subject {
   const { claims, roleMapping } = mapping
   const id = payload[claims.subject]
-  if (typeof id !== 'string' || id === '') throw new WbError('unauthorized', 'the token names no subject')
+  if (typeof id !== 'string' || id === '') throw new WbError('unauthorized', 'the token has no subject')
   const label = payload[claims.label]
   const role = roleMapping && roleOfClaim(payload[roleMapping.claim], roleMapping)
   const ofRole = role && scopesOfRole[role]

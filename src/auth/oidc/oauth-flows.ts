@@ -141,12 +141,13 @@ function toRefusal(error: unknown): ProviderRefusal {
   if (error instanceof ResponseBodyError) {
     const isBusy = error.status === 429 && error.error !== 'slow_down'
     if (isBusy || unavailableCodes.includes(error.error))
-      throw new ProviderUnavailable('it says that it is out of order')
+      throw new ProviderUnavailable('it reports that it is not available')
     return { refused: wellFormedCode(error.error) }
   }
   if (!(error instanceof ClientError)) throw error
   if (error.cause instanceof ProviderUnavailable) throw error.cause
-  if (notOAuthCodes.includes(error.code)) throw new ProviderUnavailable('its answer is not one of OAuth')
+  if (notOAuthCodes.includes(error.code))
+    throw new ProviderUnavailable('its response is not an OAuth response')
   return { refused: invalidResponseCode }
 }
 

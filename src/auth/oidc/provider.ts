@@ -94,7 +94,7 @@ async function throwUnavailable<T>(answer: Promise<T>): Promise<T> {
     if (!(error instanceof ProviderUnavailable)) throw error
     throw new WbError(
       'identity_provider_unavailable',
-      'the identity provider is out of reach or out of order',
+      'the identity provider cannot be reached or does not work',
       {
         why: error.reason,
       },

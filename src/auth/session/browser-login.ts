@@ -114,7 +114,7 @@ export class BrowserLogin {
     const callbackUrl = callbackUrlWith(redirectUri, query)
     const tokens = await provider.exchangeCode({ callbackUrl, redirectUri, state, nonce, codeVerifier })
     if ('refused' in tokens)
-      throw new WbError('token_exchange_failed', 'the identity provider does not accept this sign-in', {
+      throw new WbError('token_exchange_failed', 'the identity provider refused the sign-in', {
         ...tokens,
       })
     const refusal = { code: 'token_validation_failed', status: 502 } as const
@@ -142,7 +142,7 @@ export class BrowserLogin {
     const { name } = this.#bindingCookie(state, login.redirectUri, site)
     const [shown, ...others] = cookieValues(site.cookies, name)
     if (shown === undefined || others.length > 0 || !timingSafeEqual(sha256Bytes(shown), login.browserHash))
-      throw new WbError('invalid_state', 'the sign-in was begun by another browser')
+      throw new WbError('invalid_state', 'the sign-in was started by another browser')
     if (!(await pending.take(state))) throw loginNotFound()
     return login
   }
@@ -190,7 +190,7 @@ export function sessionLifetimeSeconds({ expiresInSeconds = sessionSecondsDefaul
 function requireState({ error, code, state }: CallbackQuery): string {
   if (error !== undefined) {
     const errorCode = authorizationErrors.find(one => one === error) ?? 'invalid_callback'
-    throw new WbError(errorCode, 'the identity provider sent the browser back without signing it in')
+    throw new WbError(errorCode, 'the identity provider returned the browser without a sign-in')
   }
   if (!code || !state) throw new WbError('invalid_callback', 'code and state must both be in the query')
   return state

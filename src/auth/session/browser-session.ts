@@ -76,7 +76,7 @@ export class BrowserSession {
   async #renew(session: StoredSession | undefined): Promise<RenewedTokens> {
     const refreshToken = session?.refreshToken
     if (!session || refreshToken === undefined)
-      throw new WbError('no_refresh_token', 'there is no session here that can be renewed')
+      throw new WbError('no_refresh_token', 'there is no session that can be renewed')
     return this.#renewals.once(sessionKey(session), async () => {
       const { renewer, clock } = this.parts
       const issued = await renewer.renew(refreshToken, session.subject)

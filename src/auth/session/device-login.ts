@@ -82,7 +82,7 @@ export class DeviceLogin {
         ...(await provider.authorizeDevice()),
       })
       if (!response.success)
-        throw new WbError('device_authorize_failed', 'the identity provider does not start this sign-in')
+        throw new WbError('device_authorize_failed', 'the identity provider refused to start the sign-in')
       trail.note(caller, 'auth.device.authorize', undefined, { user_code: response.data.user_code })
       return response.data
     })
@@ -131,8 +131,7 @@ export class DeviceLogin {
       { action, subjectId: opened?.subject },
       async () => {
         await this.#checkSupport()
-        if (!opened)
-          throw new WbError('invalid_grant', 'the refresh token was not handed out by this runtime')
+        if (!opened) throw new WbError('invalid_grant', 'the refresh token was not issued by this runtime')
         return this.#renewals.once(hashSecret(sealed), async () =>
           this.#toReply(await renewer.renew(opened.refreshToken, opened.subject), opened.refreshToken),
         )
@@ -179,12 +178,12 @@ function pollError(refused: string): WbError {
   const known = deviceTokenErrors.find(code => code === refused)
   return known
     ? new WbError(known, messages[known])
-    : new WbError('device_token_failed', 'the identity provider does not finish this sign-in', { refused })
+    : new WbError('device_token_failed', 'the identity provider refused to finish the sign-in', { refused })
 }
 
 const messages: Readonly<Record<(typeof deviceTokenErrors)[number], string>> = {
   authorization_pending: 'the sign-in was not approved yet',
-  slow_down: 'the sign-in was not approved yet, and is asked after too often',
+  slow_down: 'the sign-in was not approved yet, and the device polls too often',
   access_denied: 'the sign-in was refused',
   expired_token: 'the device code has expired',
   invalid_grant: 'the identity provider does not know the device code',

@@ -28,7 +28,7 @@ export async function verifyIssuedTokens(
     return { tokens, verified: await verifier.check(tokens.accessToken) }
   } catch (error) {
     if (!(error instanceof WbError) || error.code !== 'unauthorized') throw error
-    const message = `the identity provider issued a token that does not hold here: ${error.message}`
+    const message = `the identity provider issued a token that is not valid here: ${error.message}`
     throw new WbError(refusal.code, message, refusal.status === undefined ? {} : { status: refusal.status })
   }
 }
@@ -73,7 +73,7 @@ export class TokenRenewer {
     const key = hashSecret(refreshToken)
     const tokens = this.#unverified.get(key) ?? (await this.parts.provider.refresh(refreshToken))
     if ('refused' in tokens)
-      throw new WbError('refresh_failed', 'the identity provider does not renew this sign-in', { ...tokens })
+      throw new WbError('refresh_failed', 'the identity provider refused to renew the sign-in', { ...tokens })
     this.#unverified.set(key, tokens)
     const issued = await this.#verify(tokens, subject).catch(error => {
       if (!isProviderUnavailable(error)) this.#unverified.delete(key)
@@ -88,7 +88,7 @@ export class TokenRenewer {
     if (issued.verified.subject.id !== subject)
       throw new WbError(
         'token_validation_failed',
-        'the identity provider renewed the sign-in of someone else',
+        'the identity provider renewed the sign-in of another user',
       )
     return issued
   }

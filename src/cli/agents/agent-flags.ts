@@ -16,7 +16,7 @@ import { samplingFlags } from './sampling-flags.ts'
 
 /** Flags of `wb agents create` and `wb agents update`. */
 export const agentFlags = {
-  description: Flags.string({ summary: 'purpose' }),
+  description: Flags.string({ summary: 'what the agent is for' }),
   prompt: Flags.string({ summary: 'system prompt', helpValue: 'TEXT' }),
   kb: Flags.string({
     char: 'k',
@@ -32,7 +32,7 @@ export const agentFlags = {
   rule: Flags.string({
     multiple: true,
     summary:
-      'rule for a tool, or for all tools of a server: allow, ask, deny or always; an ID can end in *; can be repeated',
+      'permission for a tool, a server, or all IDs with a prefix (PREFIX*): allow, ask, deny or always; can be repeated',
     helpValue: 'NAME=WORD',
   }),
   llm: Flags.string({ summary: 'LLM service, by name or ID', helpValue: 'NAME' }),

@@ -26,16 +26,20 @@ import { isMcpTool, toolDisplayName } from './tool-name.ts'
 import { askApproval, withApprovals } from './with-approvals.ts'
 
 export const chatFlags = {
-  conversation: Flags.string({ summary: 'go on with this one, by title or ID', helpValue: 'TITLE' }),
-  continue: Flags.boolean({ char: 'c', summary: 'go on with the newest one', exclusive: ['conversation'] }),
+  conversation: Flags.string({ summary: 'continue this conversation, by title or ID', helpValue: 'TITLE' }),
+  continue: Flags.boolean({
+    char: 'c',
+    summary: 'continue the newest conversation',
+    exclusive: ['conversation'],
+  }),
   stream: Flags.boolean({
     allowNo: true,
     default: true,
-    summary: 'print the answer as it comes; else one object with question and answer',
+    summary: 'stream the answer; --no-stream prints one JSON object with question and answer',
   }),
 }
 
-export const screenReaderFlag = Flags.boolean({ summary: 'plain lines, one below the other' })
+export const screenReaderFlag = Flags.boolean({ summary: 'print plain lines that are never redrawn' })
 
 interface ChatRequest {
   readonly agent?: string
@@ -227,8 +231,8 @@ export abstract class ChatCommand extends WbCommand {
 }
 
 const reasonOfSystemCode: Readonly<Record<string, string>> = {
-  ENOENT: 'its folder is not there',
-  EACCES: 'that is not allowed',
+  ENOENT: 'its folder does not exist',
+  EACCES: 'permission denied',
   EISDIR: 'it is a folder',
 }
 

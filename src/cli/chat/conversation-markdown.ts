@@ -14,7 +14,7 @@ export function conversationMarkdown(
 ): string {
   const footnotes = new Footnotes()
   const parts = messages.map(message => messageMarkdown(message, agent, footnotes))
-  const head = [`# ${title ?? `Conversation ${conversationId}`}`, `With ${agent}, begun ${createdAt}.`]
+  const head = [`# ${title ?? `Conversation ${conversationId}`}`, `With ${agent}, started ${createdAt}.`]
   if (attachments.length > 0)
     head.push(`Attached: ${attachments.map(({ filename }) => filename).join(', ')}.`)
   return `${[...head, ...parts, footnotes.text].filter(Boolean).join('\n\n')}\n`

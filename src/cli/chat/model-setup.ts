@@ -18,13 +18,13 @@ export function modelSetupLines(agent: string): string[] {
     'With Ollama on this machine:',
     'wb services create llama --type llm --provider ollama --model llama3.2',
     `wb agents update ${shellWord(agent)} --llm llama`,
-    'or with a key of OpenRouter: OPENROUTER_API_KEY=… where the runtime starts',
+    'Or with OpenRouter: set OPENROUTER_API_KEY=… in the environment of the runtime.',
     'wb services list --type llm shows the models that are set up',
   ]
 }
 
 /** Heading of passages that are shown instead of an answer. */
-export const passagesHeading = 'found, not written by a model:'
+export const passagesHeading = 'search results, not written by a model:'
 
 /** Error codes of a runtime without a model for the agent. */
 export const noModelCodes: readonly string[] = ['chat_disabled', 'llm_credential_missing']

@@ -93,14 +93,14 @@ export function errorOfEvent({
 
 /** Returns the error of an answer that failed. The runtime stores the failure after the question. */
 export function failedAnswer({ metadata, content }: Pick<Message, 'metadata' | 'content'>): CommandFailed {
-  return new CommandFailed(plain(metadata.error_message || content || 'the answer broke off'), [
-    'wb services list --type llm     shows what answers, and where it is',
+  return new CommandFailed(plain(metadata.error_message || content || 'the answer was interrupted'), [
+    'wb services list --type llm     shows the models and their addresses',
   ])
 }
 
 /** Returns the error of an answer whose events ended before the last one. */
 export function unfinishedAnswer(signal: AbortSignal): Error {
-  return signal.aborted ? new Interrupted() : new Unreachable('the answer broke off', 'Ask again.')
+  return signal.aborted ? new Interrupted() : new Unreachable('the answer was interrupted', 'Ask again.')
 }
 
 function sourceLines(message: Message): string[] {
@@ -121,7 +121,7 @@ async function printPassagesInstead(
     const below = [...lines, place].filter(line => line !== '').map(line => `    ${line}`)
     output.result(['', `[${passage.number}] ${title}`, ...below].join('\n'))
   }
-  output.note(`  wb search ${shellWord(question)} --json    has them whole`)
+  output.note(`  wb search ${shellWord(question)} --json    prints them in full`)
 }
 
 /** Writes the text of an answer while it arrives. */

@@ -18,7 +18,7 @@ export async function readAttachment(path: string, cwd: string): Promise<File> {
   const unreadable = (why: string) => new UsageError(`"${path}" cannot be read: ${why}`)
   try {
     const found = await stat(file)
-    if (!found.isFile()) throw unreadable('it is no file')
+    if (!found.isFile()) throw unreadable('it is not a file')
     if (found.size > limits.attachmentBodyBytes)
       throw unreadable(`it is larger than ${limits.attachmentBodyBytes} bytes`)
     return new File([await readFile(file)], name, { type })

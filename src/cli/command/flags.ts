@@ -30,7 +30,7 @@ export const globalFlags = {
   'no-wait': Flags.boolean({ summary: 'exit without waiting for background work', helpGroup: 'GLOBAL' }),
   credential: Flags.option({
     options: ['key', 'login'] as const,
-    summary: 'credential to send if both are available',
+    summary: 'credential to send if you have a key and a login',
     helpGroup: 'GLOBAL',
   })(),
   'insecure-http': Flags.boolean({
@@ -38,7 +38,7 @@ export const globalFlags = {
     helpGroup: 'GLOBAL',
   }),
   'as-operator': Flags.boolean({
-    summary: 'act as the owner of the data directory, in this process',
+    summary: 'act as the owner of the data directory, with all rights',
     helpGroup: 'GLOBAL',
   }),
 }

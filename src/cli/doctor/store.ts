@@ -41,7 +41,7 @@ function describeRecoverable(readable: readonly ReadableTable[]): string {
 /** Describes the path and schema version of a store, and the number of checks. */
 function describeStore({ path, schema, checks }: Examined): string {
   if (path === undefined) return 'in memory'
-  if (!schema) return `${path}, not made yet`
+  if (!schema) return `${path}, not created yet`
   const isOld = schema.found !== schema.known ? `, upgraded to ${schema.known} when it is opened` : ''
   return `${path}, schema ${schema.found}${isOld}; ${formatCounted(checks.length, 'check')}`
 }

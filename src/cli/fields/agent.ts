@@ -62,7 +62,7 @@ export function conversationFields(
     agent,
     'knowledge bases': formatNames(conversation.knowledgeBaseIds, bases) || "the agent's",
     ...(attachments.length > 0 && { attachments: attachments.map(({ filename }) => filename).join(', ') }),
-    begun: { time: conversation.createdAt },
+    started: { time: conversation.createdAt },
   }
 }
 

@@ -16,9 +16,9 @@ export function conversationName({ title, conversationId }: Conversation): strin
   return title ?? conversationId
 }
 
-/** Describes when a conversation started, as titles repeat: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
+/** Describes when a conversation started, as titles repeat: `started 2026-01-31T09:00:00.000Z, 3 d ago`. */
 function describeStart({ createdAt }: Conversation): string {
-  return `begun ${createdAt}, ${formatAgo(Date.parse(createdAt), systemClock.now())}`
+  return `started ${createdAt}, ${formatAgo(Date.parse(createdAt), systemClock.now())}`
 }
 
 /**

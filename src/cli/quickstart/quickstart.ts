@@ -118,9 +118,14 @@ export function nextStepLines(
     [`${program} kb ingest ${name} ./my-folder${where}`, 'add your own files'],
     [`${program} kb search ${name} ${question}${where}`, 'ask something else'],
     ...(passages[0]?.documentId
-      ? [[`${program} documents show 1${contextFlags}`, 'open what was cited'] satisfies [string, string]]
+      ? [
+          [`${program} documents show 1${contextFlags}`, 'show passage [1] in its context'] satisfies [
+            string,
+            string,
+          ],
+        ]
       : []),
-    [`${program} ${serving}`, 'the HTTP API'],
+    [`${program} ${serving}`, 'start or open the HTTP API'],
   ]
   const column = Math.max(...lines.map(([line]) => line.length)) + 4
   const fits = lines.every(([, about]) => column + about.length + 4 <= width)

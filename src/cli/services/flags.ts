@@ -35,7 +35,7 @@ const fieldOfFlag: Readonly<Record<string, readonly [field: string, types: reado
 
 /** Flags for the fields of services. */
 export const serviceFlags = {
-  description: Flags.string({ summary: 'purpose' }),
+  description: Flags.string({ summary: 'what the service is for' }),
   status: Flags.string({
     options: ['active', 'deprecated', 'experimental'],
     summary: 'lifecycle status',

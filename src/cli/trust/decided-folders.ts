@@ -4,7 +4,7 @@ import { isUnchanged, readDecisions } from './decisions.ts'
 /** A folder with a trust decision, and its current state. */
 export interface DecidedFolder {
   readonly folder: string
-  readonly state: 'trusted' | 'left aside' | 'changed'
+  readonly state: 'trusted' | 'not trusted' | 'changed'
   /** Files that the decision covers. */
   readonly files: readonly string[]
   /** Time in ISO 8601. */
@@ -16,7 +16,7 @@ export async function listDecidedFolders(settingsDir: string): Promise<DecidedFo
     async ([folder, { trusted, decidedAt, files }]): Promise<DecidedFolder> => {
       const now = await surveyFolder(folder)
       const isAsDecided = now.fault === undefined && isUnchanged(files, now.files)
-      const state = isAsDecided ? (trusted ? 'trusted' : 'left aside') : 'changed'
+      const state = isAsDecided ? (trusted ? 'trusted' : 'not trusted') : 'changed'
       return { folder, state, files: Object.keys(files), decidedAt }
     },
   )

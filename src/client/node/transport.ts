@@ -83,7 +83,7 @@ async function explainBrokenConnection(url: URL, error: Error & { code?: string 
   if (url.protocol !== 'http:' || !brokenConnectionCodes.has(error.code ?? '')) return error
   const { speaksTls } = await import('./speaks-tls.ts')
   if (!(await speaksTls(url))) return error
-  return Object.assign(new Error('TLS is spoken there', { cause: error }), { code: speaksTlsCode })
+  return Object.assign(new Error('the server requires TLS', { cause: error }), { code: speaksTlsCode })
 }
 
 /** Returns true for a request or response that is streamed. The caller must resume it. */

@@ -20,11 +20,14 @@ export const endpointUrl = z
     text => text.length <= limits.endpointUrlChars,
     `must be at most ${limits.endpointUrlChars} characters long`,
   )
-  .refine(isEndpointUrl, 'must be an http(s) URL without user information, of a host that may be called')
+  .refine(
+    isEndpointUrl,
+    'must be an http(s) URL without user information, and the runtime must be allowed to call its host',
+  )
 
 const endpointPath = z
   .string()
-  .regex(/^\/[^\u0000-\u001f\u007f]*$/, 'must start with / and hold no control characters')
+  .regex(/^\/[^\u0000-\u001f\u007f]*$/, 'must start with / and must not contain control characters')
   .refine(path => !path.split('/').includes('..'), 'must not contain ..')
   .nullable()
 

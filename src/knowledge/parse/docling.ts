@@ -87,7 +87,7 @@ function markdownOf(answer: unknown): string {
   const { document } = (answer ?? {}) as { document?: { md_content?: unknown; text_content?: unknown } }
   const text = document?.md_content ?? document?.text_content
   if (typeof text === 'string') return text
-  throw new WbError('extraction_failed', 'the document converter could make nothing of the file')
+  throw new WbError('extraction_failed', 'the document converter could not convert the file')
 }
 
 function doclingUnavailable(what: string, cause?: unknown): WbError {

@@ -18,7 +18,10 @@ const parsers: readonly FileParser[] = [textParser]
 function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): FileParser {
   const found = parsers.find(parser => parser.takes(type) || parser.extensions.has(extensionOf(name)))
   if (found) return found
-  throw new WbError('unsupported_file_type', `'${name}' (${type}) is of no format that is read here`)
+  throw new WbError(
+    'unsupported_file_type',
+    `'${name}' (${type}) has a format that this runtime does not read`,
+  )
 }
 
 /** Returns true for a file that contains plain text. */
@@ -41,7 +44,7 @@ export function requireText(extracted: ExtractedText): ExtractedText {
       `the text of the file is longer than ${ingestTextChars} characters`,
     )
   if (/[\0\p{Surrogate}]/u.test(text))
-    throw new WbError('extraction_failed', 'the file holds NUL characters or lone surrogates', {
+    throw new WbError('extraction_failed', 'the file contains NUL characters or lone surrogates', {
       hint: 'If it is text in UTF-16, convert it to UTF-8, for instance with iconv, and send it again.',
     })
   return extracted

@@ -95,8 +95,7 @@ export class StreamedMessage {
    * @throws ProviderFailure  the answer is empty, or reasoning used up the tokens
    */
   completion(): Completion {
-    if (brokenReasons.has(this.#reason ?? ''))
-      throw new ProviderFailure('broke off in the middle of its answer')
+    if (brokenReasons.has(this.#reason ?? '')) throw new ProviderFailure('ended in the middle of its answer')
     const drafted = this.#finishedCalls()
     const toolCalls = drafted.map(({ extra: _, ...call }) => call)
     const finishReason = this.#finishReason(toolCalls)

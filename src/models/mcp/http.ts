@@ -221,12 +221,12 @@ class McpSessionWire {
     if (refusal)
       return failure(
         'endpoint_refused',
-        `The address may not be dialled: ${refusal.message}. ${refusal.hint}`,
+        `The runtime may not call the address: ${refusal.message}. ${refusal.hint}`,
       )
     if (this.#bytes > sessionBytesMax)
       return failure('too_large', `The server sent more than ${sessionBytesMax} bytes.`)
     if (this.#flooded.signal.aborted)
-      return failure('protocol_error', `The server asks for more than ${sessionRequestsMax} answers.`)
+      return failure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`)
     if (this.until.aborted) return mcpTimeout(cause)
     return this.#status === undefined || this.#failure !== undefined
       ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')

@@ -116,7 +116,7 @@ export class McpAuthorization {
         ...(scope !== undefined && { scope }),
       })
       if (authorizationUrl.href.length > authorizationUrlCharsMax)
-        throw unusableServer('its address to sign in is too long')
+        throw unusableServer('the address of its sign-in page is too long')
       const context = { metadata, client, resource: resource.resource }
       return {
         authorizationUrl: authorizationUrl.href,
@@ -300,7 +300,9 @@ export class McpAuthorization {
     })
     const made = await sdk.registerClient(metadata.issuer, { metadata, clientMetadata, fetchFn })
     if (made.client_id.length > clientCharsMax || (made.client_secret?.length ?? 0) > clientCharsMax)
-      throw unusableServer('the client that its authorization server registered has too long an ID or secret')
+      throw unusableServer(
+        'the client that its authorization server registered has an ID or a secret that is too long',
+      )
     const { client_id, client_secret } = made
     return {
       client_id,
@@ -412,7 +414,10 @@ function toMcpFailure(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): M
     new McpFailure(code, message, cause)
   const refusal = endpointRefusalIn(error)
   if (refusal)
-    return failure('endpoint_refused', `The address may not be dialled: ${refusal.message}. ${refusal.hint}`)
+    return failure(
+      'endpoint_refused',
+      `The runtime may not call the address: ${refusal.message}. ${refusal.hint}`,
+    )
   if (error instanceof TimedOut)
     return failure('timeout', 'The server, or its authorization server, did not answer in time.')
   if (error instanceof BodyTooLong)
@@ -421,7 +426,7 @@ function toMcpFailure(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): M
     const { code } = error
     const refused = (kind: McpFailure['code'], message: string) => failure(kind, message, namedCause(error))
     if (code === OAuthErrorCode.InvalidGrant)
-      return refused('sign_in_required', 'The authorization server does not accept the sign-in any more.')
+      return refused('sign_in_required', 'The authorization server no longer accepts the sign-in.')
     if (code === OAuthErrorCode.ServerError || code === OAuthErrorCode.TemporarilyUnavailable)
       return refused('http_error', 'The authorization server failed. Try again later.')
     const isKnown = (Object.values(OAuthErrorCode) as string[]).includes(code)

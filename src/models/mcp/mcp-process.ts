@@ -225,7 +225,7 @@ export class McpProcess {
     if (this.#bytes > sessionBytesMax * this.#turns) this.#break(answerTooLarge())
     if (this.#requests > sessionRequestsMax * this.#turns)
       this.#break(
-        programFailure('protocol_error', `The server asks for more than ${sessionRequestsMax} answers.`),
+        programFailure('protocol_error', `The server sent more than ${sessionRequestsMax} requests.`),
       )
   }
 

@@ -56,7 +56,7 @@ export function createSend(
     } catch (error) {
       const refusal = endpointRefusalIn(error)
       if (!refusal) throw error
-      throw new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal)
+      throw new ProviderFailure(`cannot be called: ${refusal.message}`, { hint: refusal.hint }, {}, refusal)
     }
   }
 }

@@ -99,8 +99,8 @@ function streamBroken(cause: unknown): ProviderFailure {
   if (cause instanceof ProviderFailure) return cause
   const what =
     cause instanceof TimedOut
-      ? 'fell silent in the middle of its answer'
-      : 'broke off in the middle of its answer'
+      ? 'stopped sending in the middle of its answer'
+      : 'ended in the middle of its answer'
   return new ProviderFailure(what, {}, {}, cause)
 }
 
@@ -168,7 +168,7 @@ class StreamAttempt {
     }
     if (this.#isDone) return
     throw new ProviderFailure(
-      seen === 0 ? 'sent an answer that cannot be read' : 'broke off in the middle of its answer',
+      seen === 0 ? 'sent an answer that cannot be read' : 'ended in the middle of its answer',
     )
   }
 

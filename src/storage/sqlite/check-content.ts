@@ -30,14 +30,14 @@ const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collec
 
 const contentSearches: readonly ProblemSearch[] = [
   ...['record', 'record_gone', 'embedder_model'].map(table => ({
-    check: `${table} rows whose collection is gone`,
+    check: `${table} rows without a collection`,
     selects: [
       `SELECT collection || '' AS example FROM ${table}
         WHERE collection NOT IN (SELECT id FROM collection)`,
     ],
   })),
   {
-    check: 'chunks whose document is gone',
+    check: 'chunks without a document',
     selects: [
       `SELECT record.id AS example FROM record JOIN (
           SELECT collection.id AS collection, knowledge_bases.workspaceId, knowledge_bases.knowledgeBaseId FROM ${owned}
@@ -48,7 +48,7 @@ const contentSearches: readonly ProblemSearch[] = [
     ],
   },
   {
-    check: 'documents that have another number of chunks than they say',
+    check: 'documents with a wrong number of chunks',
     selects: [
       `SELECT documentId AS example FROM documents
         WHERE body ->> '$.status' = 'ready' AND ingestKey IS NOT NULL AND workspaceId IN ${durable}
@@ -56,7 +56,7 @@ const contentSearches: readonly ProblemSearch[] = [
     ],
   },
   {
-    check: 'knowledge bases whose collection is gone',
+    check: 'knowledge bases without a collection',
     selects: [
       `SELECT workspaceId || '/' || name AS example FROM knowledge_bases
         WHERE workspaceId IN ${durable} AND NOT EXISTS (SELECT 1 FROM collection
@@ -70,7 +70,7 @@ const contentSearches: readonly ProblemSearch[] = [
     ],
   },
   {
-    check: 'fitted collections without their model',
+    check: 'fitted collections without a model',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM collection
         WHERE generation > 0 AND NOT EXISTS (SELECT 1 FROM embedder_model
@@ -85,7 +85,7 @@ const contentSearches: readonly ProblemSearch[] = [
     ],
   },
   {
-    check: 'collections that count other than they hold',
+    check: 'collections with a wrong count',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM collection
         WHERE records <> (SELECT count(*) FROM record WHERE record.collection = collection.id)`,
@@ -108,16 +108,16 @@ export function contentChecks(database: Database.Database): readonly StoreCheck[
   const found = [
     ...contentSearches,
     { check: 'records without a vector, vectors without a record', selects: whole.flatMap(vectorMismatches) },
-    { check: 'vectors of another length than their collection has', selects: whole.map(malformedVectors) },
+    { check: 'vectors with a wrong length', selects: whole.map(malformedVectors) },
     {
-      check: 'records out of the full text, full text without a record',
+      check: 'records missing in the word index, and its entries without a record',
       selects: whole.filter(({ lexical }) => lexical).flatMap(textMismatches),
     },
   ].map(search => runSearch(database, search))
   return [
     ...found,
-    { check: 'tables whose collection is gone', count: strays.length, examples: strays },
-    { check: 'tables that a collection lacks', count: missing.length, examples: missing },
+    { check: 'tables without a collection', count: strays.length, examples: strays },
+    { check: 'collections with missing tables', count: missing.length, examples: missing },
   ]
 }
 

@@ -41,12 +41,12 @@ export const rowSearches: readonly ProblemSearch[] = [
   ...[...ofWorkspaces, ...withinWorkspaces].map(orphansOf),
   ...[tables.jobInputs, tables.jobBatches].map(
     (child): ProblemSearch => ({
-      check: `${child.name} without a job that has still to end`,
+      check: `${child.name} without an unfinished job`,
       selects: [`SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child WHERE NOT ${isAtWork}`],
     }),
   ),
   {
-    check: 'documents whose job has ended without them',
+    check: 'unfinished documents of ended jobs',
     selects: [
       `SELECT ${exampleOf(tables.documents)} AS example FROM documents AS child
         WHERE ${fieldOf('jobId')} IS NOT NULL AND NOT ${isAtWork}`,
@@ -62,7 +62,7 @@ function orphansOf({ child, column, parent }: Reference): ProblemSearch {
   const own = parent === tables.workspaces ? [] : ['workspaceId']
   const matches = [...own, column].map(name => `parent.${name} = ${fieldOf(name)}`).join(' AND ')
   return {
-    check: `${child.name} whose ${column} is gone`,
+    check: `${child.name} whose ${column} no longer exists`,
     selects: [
       `SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child
         WHERE ${fieldOf(column)} IS NOT NULL

@@ -38,16 +38,20 @@ export function isOpenInProcess(path: string): boolean {
 export function requireStoreFile(path: string, traces: StoreTraces): void {
   const stats = readableStats(path)
   if (stats?.isDirectory())
-    throw new WbError('control_plane_unavailable', 'the store cannot be opened: a folder is in its place', {
-      hint: 'Move the folder away, and put the file of the store back.',
-    })
+    throw new WbError(
+      'control_plane_unavailable',
+      'the store cannot be opened: there is a folder at its path',
+      {
+        hint: 'Move the folder away, and restore the file of the store.',
+      },
+    )
   // Opening a pipe would wait for its other end.
   if (stats && !stats.isFile())
     throw new WbError(
       'control_plane_unavailable',
       `the store cannot be opened: ${path} is not a regular file`,
       {
-        hint: 'Move it away, and put the file of the store back.',
+        hint: 'Move it away, and restore the file of the store.',
       },
     )
   if (!stats?.size && hadStore(traces)) throw lostStoreError(path, stats ? 'is empty' : 'is missing', traces)
@@ -104,12 +108,12 @@ function lostStoreError(
   const rest = [...traces.leftovers, ...traces.copies.map(name => join(dirname(path), name))]
   const instead =
     how === 'is another store'
-      ? `To use the store that is there instead: rm ${shellWords(markers)}`
+      ? `To use the store that is there now: rm ${shellWords(markers)}`
       : `To start with an empty store instead: rm -f ${shellWords([...markers, ...rest])}`
   const orCopy = copy === undefined ? '' : `, or ${copy}, the copy made before an upgrade`
   return new WbError(
     'control_plane_unavailable',
-    `${basename(path)} ${how}, and the data that was here is gone: restore your backup${orCopy}`,
+    `${basename(path)} ${how}, and its data is lost: restore your backup${orCopy}`,
     { hint: `Put the backup in its place: ${restoreCommand(path)}. ${instead}` },
   )
 }
@@ -136,13 +140,13 @@ function damagedLog(path: string, { kind, soundBytes }: LogDamage): WbError {
   const name = basename(log)
   const facts = {
     log: `${name} is damaged: changes that were committed after its first ${soundBytes} bytes cannot be read`,
-    'log gone': `${name} is missing, and with it the last changes that were committed`,
+    'log gone': `${name} is missing, and the last committed changes are lost`,
     cut: `${basename(path)} is damaged: it was cut off, and the missing pages are not in its log`,
   }
   const rest =
     soundBytes > 0 ? `rm -f ${shellWord(index)} && truncate -s ${soundBytes} ${shellWord(log)}` : ''
   const giveUp = rest || `rm -f ${shellWords([index, log])}`
   const restore = `Restore a backup: ${restoreCommand(path)}`
-  const hint = kind === 'cut' ? restore : `${restore}. To go on without those changes instead: ${giveUp}`
+  const hint = kind === 'cut' ? restore : `${restore}. To continue without those changes instead: ${giveUp}`
   return new WbError('control_plane_unavailable', facts[kind], { hint })
 }

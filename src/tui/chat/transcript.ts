@@ -198,11 +198,11 @@ function passageCardLines(passage: Passage, question: string, width: number): Li
 }
 
 const helpOfKeys: readonly (readonly [string, string])[] = [
-  ['alt+enter, ctrl+j', 'a further line; so does \\ before enter'],
-  ['up, down, ctrl+r', 'what was sent before'],
+  ['alt+enter, ctrl+j', 'insert a line break, like \\ before enter'],
+  ['up, down, ctrl+r', 'recall earlier input'],
   ['alt+1 … alt+9', 'open a source'],
-  ['alt+left, alt+right', 'previous or next version of the last question that has several'],
-  ['ctrl+c', 'stop the answer; twice, leave'],
+  ['alt+left, alt+right', 'previous or next version of the last question with several versions'],
+  ['ctrl+c', 'stop the answer; pressed twice, leave the chat'],
 ]
 
 function helpLines(width: number): Line[] {

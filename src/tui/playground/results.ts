@@ -67,7 +67,7 @@ function baseLines(
   { room }: PlaygroundLayout,
 ): Line[] {
   const all = matchingBases(state, panel)
-  if (all.length === 0) return [[span('  no knowledge base has such a name', 'dim')]]
+  if (all.length === 0) return [[span('  no knowledge base has this name', 'dim')]]
   const wide = Math.max(...all.map(({ name }) => displayWidth(name)))
   const at = Math.min(panel.at, all.length - 1)
   const top = Math.max(0, at - room + 1)

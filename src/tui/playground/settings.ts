@@ -115,7 +115,7 @@ function setWeight(
   delayMs?: number,
 ): PlaygroundStep {
   if (state.settings.mode !== 'hybrid')
-    return [{ ...state, notice: 'the weight is for mode hybrid; h changes the mode' }, []]
+    return [{ ...state, notice: 'the weight applies to hybrid mode only; h changes the mode' }, []]
   return applySettings(state, { lexicalWeight }, delayMs)
 }
 

@@ -150,7 +150,7 @@ test('a program that says or asks too much is ended', async () => {
   expect(await call('flood')).toMatchObject({ content: 'Error: The server sent more than 2000000 bytes.' })
   await gone(first)
   const second = await pid()
-  expect(await call('pester')).toMatchObject({ content: 'Error: The server asks for more than 64 answers.' })
+  expect(await call('pester')).toMatchObject({ content: 'Error: The server sent more than 64 requests.' })
   await gone(second)
 })
 

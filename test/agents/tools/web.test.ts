@@ -65,7 +65,7 @@ test('a redirect is not followed; its target is named', async () => {
     response.writeHead(302, { location: '/elsewhere?x=1' }).end()
   })
   expect((await fetched()).content).toBe(
-    `Error: ${host} redirects to http://${host}/elsewhere?x=1; call that one if it is meant`,
+    `Error: ${host} redirects to http://${host}/elsewhere?x=1; to follow the redirect, call that address`,
   )
   expect(received).toHaveLength(1)
 })
@@ -136,7 +136,7 @@ test('a key that is refused or missing is a failure that does not show it', asyn
   const refused = await searching('tvly-other').search({ query: 'birds' })
   expect(refused.content).toBe('Error: the web search answered with status 401')
   const missing = await searching('tvly-key', 'env:NO_SUCH').search({ query: 'birds' })
-  expect(missing.content).toMatch(/^Error: the web search lacks its credential: env:NO_SUCH/)
+  expect(missing.content).toMatch(/^Error: the web search cannot use its credential: env:NO_SUCH/)
 })
 
 test('a search that is refused gives its connection back', async () => {

@@ -29,8 +29,8 @@ describe('who it is', () => {
 
   test('S2.1-05: a token without a subject is refused', () => {
     for (const sub of [undefined, null, '', 7, true, ['alice'], { id: 'alice' }])
-      expect(() => subjectOfClaims({ sub }, plain)).toThrow('the token names no subject')
-    expect(() => subjectOfClaims({}, plain)).toThrow('the token names no subject')
+      expect(() => subjectOfClaims({ sub }, plain)).toThrow('the token has no subject')
+    expect(() => subjectOfClaims({}, plain)).toThrow('the token has no subject')
   })
 
   test('S2.1-06 S2.2-17 S5.3-08: the label is in the claim that the configuration names, or the id', () => {
@@ -48,7 +48,7 @@ describe('who it is', () => {
         roleMapping: null,
         scopes: [],
       }
-      expect(() => subjectOfClaims({ sub: 'alice' }, named)).toThrow('the token names no subject')
+      expect(() => subjectOfClaims({ sub: 'alice' }, named)).toThrow('the token has no subject')
       const said = JSON.parse(`{"${name}":"alice"}`) as Record<string, unknown>
       expect(subjectOfClaims(said, named)).toMatchObject({
         id: 'alice',

@@ -11,7 +11,7 @@ const messages = {
   signature: 'the signature of the token was not verified',
   issuer: 'the issuer of the token is not accepted',
   audience: 'the audience of the token is not accepted',
-  extension: 'the token asks for an extension that is not supported',
+  extension: 'the token requires an extension that is not supported',
   malformed: 'the token is malformed',
   otherKind: 'the token is not an access token',
 } as const
@@ -389,7 +389,7 @@ describe('bad input', () => {
   test('a token that names nobody is refused', async () => {
     const { idp, ...rest } = await staged()
     for (const sub of [undefined, '', 7, null])
-      expect(await refusal(rest, await idp.sign({ sub }))).toBe('the token names no subject')
+      expect(await refusal(rest, await idp.sign({ sub }))).toBe('the token has no subject')
   })
 })
 

@@ -128,7 +128,7 @@ describe('who does not', () => {
       ['the audience of the token is not accepted', await idp.sign({ aud: 'another' })],
       ['the signature of the token was not verified', await idp.sign({}, {}, 'stolen')],
       ['the token is not an access token', await idp.sign({ at_hash: 'x' })],
-      ['the token names no subject', await idp.sign({ sub: undefined })],
+      ['the token has no subject', await idp.sign({ sub: undefined })],
       ['the token is malformed', 'a.b.c'],
     ]
     for (const [message, token] of tokens) {

@@ -182,11 +182,11 @@ describe('what the provider says of the model', () => {
 describe('the credential', () => {
   test.each([
     ['that is not released', { released: false }, /not released/],
-    ['that leads to nothing', { service: { credentialRef: 'env:NOPE' } }, /lacks its credential/],
+    ['that leads to nothing', { service: { credentialRef: 'env:NOPE' } }, /cannot use its credential/],
     [
       'that is not named',
       { service: { credentialRef: null, endpointBaseUrl: null } },
-      /names no credential, and api\.openai\.com needs one/,
+      /has no credential, and api\.openai\.com requires one/,
     ],
   ])('one %s goes nowhere', async (_what, setting, words) => {
     const failure = await failureOf(setting)

@@ -281,12 +281,12 @@ describe('what stays on the screen', () => {
       '        With Ollama on this machine:',
       '        wb services create llama --type llm --provider ollama --model llama3.2',
       '        wb agents update Maven --llm llama',
-      '        or with a key of OpenRouter: OPENROUTER_API_KEY=… where the runtime',
-      '        starts',
+      '        Or with OpenRouter: set OPENROUTER_API_KEY=… in the environment of the',
+      '        runtime.',
     ])
     expect(shown({ ...found, hasSetup: false })).toEqual([
       '',
-      '        found, not written by a model:',
+      '        search results, not written by a model:',
       '',
       '        [1] Heated models › Scale',
       '            Both laws of similarity.',

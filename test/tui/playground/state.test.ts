@@ -81,7 +81,7 @@ describe('the settings', () => {
     ['flang\r', 'key=value, or a JSON object'],
     ['f{"lang\r', 'this is not a JSON object yet'],
     ['k0\r', 'a number from 1 to 100'],
-    ['h\x1b[C', 'the weight is for mode hybrid'],
+    ['h\x1b[C', 'the weight applies to hybrid mode only'],
     ['z', 'esc goes back to the question'],
   ])('esc and %j are told: %s', (typed, told) => {
     expect(new Play().type(`heat${esc}`).type(typed).screen).toContain(told)
