@@ -8,7 +8,7 @@ import { blocksEventLoop } from './decode-thread.ts'
 import { createDecoder, type DecodedBody } from './decoder.ts'
 import type { IncomingRequest } from './incoming-request.ts'
 import { createFormReader } from './multipart.ts'
-import { readLines } from './ndjson.ts'
+import { readNdjsonLines } from './ndjson.ts'
 import { parseQuery } from './query.ts'
 import { checkContentType, readBodyBytes } from './request-bytes.ts'
 import { validate } from './validate.ts'
@@ -74,7 +74,7 @@ function createBodyReader(body: Body | undefined, parts: ReaderParts): ReadBody 
     return async (incoming, hold) => {
       checkContentType(incoming.headers, 'application/x-ndjson')
       const source = incoming.openBody()
-      return { body: readLines({ source, decode, limitBytes, hold }), ignored: [] }
+      return { body: readNdjsonLines({ source, decode, limitBytes, hold }), ignored: [] }
     }
   const isOptional = canBeEmpty(body)
   const read: ReadBody = async (incoming, hold) => {

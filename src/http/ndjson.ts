@@ -24,7 +24,9 @@ export interface LinesParts {
  * @throws payload_too_large  when the body is larger than allowed; earlier lines were yielded
  * @throws overloaded         when the memory for bodies is used up; earlier lines were yielded
  */
-export async function* readLines(parts: LinesParts): AsyncGenerator<NdjsonLine<unknown>, void, undefined> {
+export async function* readNdjsonLines(
+  parts: LinesParts,
+): AsyncGenerator<NdjsonLine<unknown>, void, undefined> {
   const { source, decode, limitBytes, hold } = parts
   const given: number[] = []
   let givenBytes = 0

@@ -1,10 +1,10 @@
 import { randomNameHex } from '../../base/id.ts'
 
 /** Source of passages for a model: a search tool, the prompt, or none. */
-export type SearchMode = 'tool' | 'prompt' | 'none'
+export type RetrievalMode = 'tool' | 'prompt' | 'none'
 
 /** Returns the prompt for an agent without a system prompt. */
-function defaultPrompt(search: SearchMode): string {
+function defaultPrompt(search: RetrievalMode): string {
   const manner = search === 'tool' ? 'Search before you answer, be' : 'Be'
   return `You answer questions from the knowledge bases of a workspace. ${manner} brief and exact, and say so when the passages do not hold the answer.`
 }
@@ -33,7 +33,7 @@ export interface PromptParts {
   readonly configuredPrompt: string | null
   /** Instructions of the sender for this conversation; null if there are none. */
   readonly added: string | null
-  readonly search: SearchMode
+  readonly search: RetrievalMode
   /** True if the prompt or a tool provides passages with numbers. */
   readonly cites: boolean
   /** Knowledge bases that the model can search. */

@@ -14,7 +14,7 @@ import {
   skipIfSignedOut,
 } from './check-runtime.ts'
 import { clockSkewFinding, measureClockSkew } from './clock.ts'
-import { checkDataDir, checkSecretFiles } from './files.ts'
+import { checkDataDirFiles, checkSecretFiles } from './files.ts'
 import { checkFolderTrust } from './folder.ts'
 import { checkIdentityProvider } from './identity-provider.ts'
 import { checkKeychain } from './keychain.ts'
@@ -85,7 +85,7 @@ async function checkThisMachine(
 ) {
   const found = await Promise.all([
     runNamed('node', async () => checkNode()),
-    runNamed('data', async () => checkDataDir(profile)),
+    runNamed('data', async () => checkDataDirFiles(profile)),
     runNamed('secrets', async () => checkSecretFiles(profile)),
     runNamed('config', async () => configFindings(config, path)),
     runNamed('mcp', async () => checkToolServers(profile, session.io.env, config)),

@@ -14,7 +14,7 @@ const freeBytesWarning = 1_000_000_000
 const otherUsers = { any: 0o077, write: 0o022 }
 
 /** Checks that the data directory is writable for its owner only and has free space. */
-export function checkDataDir({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
+export function checkDataDirFiles({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
   const stats = statsOf(dataDir)
   if (!stats) return [missingFinding(dataDir)]
   if (!stats.isDirectory())

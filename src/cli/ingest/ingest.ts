@@ -17,7 +17,7 @@ const countWaitMaxMs = 150
 const nameWidthMax = 24
 
 /** Result of an ingest, and the error that interrupted it. */
-export interface IngestResult {
+export interface IngestReport {
   readonly summary: IngestSummary
   readonly interruption: { readonly error: unknown } | undefined
 }
@@ -40,7 +40,7 @@ export async function ingest(
     jobs?: 'watched' | 'left'
   },
   intake: Intake,
-): Promise<IngestResult> {
+): Promise<IngestReport> {
   const tally = new Tally()
   const startedMs = systemClock.now()
   const size: { total?: number } = {}
