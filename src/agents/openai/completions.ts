@@ -23,7 +23,7 @@ import { type CarriedMessage, RequestConversation } from './request-conversation
 /** A conversation of a request, with the agent and model that answer. */
 interface OpenedConversation {
   readonly turns: Turns
-  readonly place: ConversationKey
+  readonly conversationKey: ConversationKey
   readonly send: MessageSend
   readonly identity: CompletionIdentity
 }
@@ -38,7 +38,7 @@ export class Completions {
 
   /** @throws the errors of a message to an agent, chat_answer_failed */
   async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
-    const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
+    const { turns, conversationKey: place, send, identity } = await this.#open(workspaceId, body, caller)
     const { assistant } = await turns.send(place, send, caller)
     if (assistant.metadata.interrupted) throw drainingError()
     return toChatCompletion(identity, assistant)
@@ -50,7 +50,7 @@ export class Completions {
     body: CompletionCreate,
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
-    const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
+    const { turns, conversationKey: place, send, identity } = await this.#open(workspaceId, body, caller)
     const chunks = new CompletionChunks(identity, body.stream_options?.include_usage ?? false)
     const stream = new CompletionStream(await turns.stream(place, send, caller), chunks)
     const { requestId } = caller
@@ -88,7 +88,7 @@ export class Completions {
     })
     return {
       turns,
-      place: conversation,
+      conversationKey: conversation,
       send: { content: request.question, images: [...request.images], approvals: false, detached: false },
       identity: {
         id: `chatcmpl-${conversation.conversationId}`,
